@@ -213,6 +213,18 @@ impl Catalog {
         })
     }
 
+    /// Whether `view` lists an item of `server`.
+    pub fn lists_some_of(&self, view: ViewIndex, server: ServerIndex) -> bool {
+        let mut views = self
+            .lists
+            .values()
+            .filter_map(|lists| view.get(&lists.views));
+        views.any(|listed| {
+            let mut items = listed.item_refs();
+            items.any(|(_, item_ref)| item_ref.server == server)
+        })
+    }
+
     /// The item of the merged list with this reference, whether or not a view shows it.
     pub fn merged_item(&self, kind: ListKind, item_ref: &ItemRef) -> Option<&Arc<Item>> {
         let mut items = self.lists.get(&kind)?.merged.items().iter();

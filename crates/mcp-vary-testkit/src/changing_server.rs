@@ -161,6 +161,11 @@ impl ChangingServer {
         });
     }
 
+    /// Sends a notification on each stream, whatever its client subscribed to.
+    pub fn notify_all(&self, method: &str, params: &Value) {
+        self.notify(method, params, |_| true);
+    }
+
     fn notify(&self, method: &str, params: &Value, is_wanted: impl Fn(&Value) -> bool) {
         self.with(|state| {
             state.streams.retain(|stream| !stream.sender.is_closed());

@@ -3,6 +3,8 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use bytes::Bytes;
+use mcp_vary_wire::extension_methods::is_of_an_extension;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::sanitize::excerpt;
@@ -100,7 +102,8 @@ impl End {
     }
 }
 
-/// Reads the subscription until it ends. The connection itself publishes the list changes.
+/// Reads the subscription until it ends. The connection itself publishes the list changes, and on stdio what is of
+/// extensions.
 ///
 /// On the acknowledgement, [`Event::ListMayHaveChanged`] is published for all `kinds`: earlier changes, since the first
 /// list was read or the last subscription broke, were not announced.
@@ -119,6 +122,9 @@ async fn receive(mut exchange: Exchange, events: &broadcast::Sender<Event>, kind
                     for kind in kinds {
                         let _ = events.send(Event::ListMayHaveChanged(*kind));
                     }
+                }
+                Ok(ServerMessage::Notification { method, .. }) if is_of_an_extension(&method) => {
+                    let _ = events.send(Event::Notification(Bytes::copy_from_slice(&message)));
                 }
                 _ => {}
             },

@@ -268,7 +268,8 @@ pub enum Event {
     ListMayHaveChanged(Kind),
     /// A request of the server that belongs to no call. Only on dedicated connections.
     ServerRequest(ServerRequest),
-    /// A notification that belongs to no call, the whole message as it was sent. Only on dedicated connections.
+    /// A notification that belongs to no call, the whole message as it was sent. On connections that are not dedicated,
+    /// only those of extensions.
     Notification(Bytes),
     /// A subscribed resource changed, or may have changed: this is also sent when a subscription is active again after an
     /// interruption.

@@ -1,6 +1,6 @@
 //! The parts of a gateway that outlive its configurations.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hmac::Mac as _;
@@ -237,6 +237,7 @@ impl Services {
         let observer = Arc::new(ServerEvents {
             hub: Arc::clone(&hub),
             tasks: Arc::clone(&tasks),
+            dedicated: OnceLock::new(),
         });
         let log = config.audit_log.clone();
         let observers = Observers {
@@ -245,7 +246,9 @@ impl Services {
             tracer: config.tracer.clone(),
             feed: Arc::default(),
         };
-        let pool = shared.pool(config, observer, &counters);
+        let pool = shared.pool(config, Arc::clone(&observer) as _, &counters);
+        // It is set once, here.
+        let _ = observer.dedicated.set(Arc::downgrade(&pool.dedicated));
         observe_changes(&pool, config.environment, observers.audit.clone());
         let session_keys = keys.map(|key| derived_key(key, "session")).collect();
         Self {

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 
+use bytes::Bytes;
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::catalog::ChangedLists;
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::list_kind::Kind;
 
 use super::notification::EncodedNotification;
@@ -131,6 +133,38 @@ impl SubscriptionHub {
             removed.extend(late);
         }
         let removed = subscribers.remove_all(removed);
+        drop(subscribers);
+        drop(removed);
+    }
+
+    /// Passes on the `message` of an extension that a server sent on a connection, outside of calls: to the subscribers
+    /// that declared the extension and see the server, except the sessions that receive it `elsewhere`.
+    pub(crate) fn extension_notified(
+        &self,
+        id: ConnectionId,
+        message: &Bytes,
+        elsewhere: &BTreeSet<ClientId>,
+    ) {
+        let Ok(Message {
+            method: Some(method),
+            params,
+            ..
+        }) = Message::read(message)
+        else {
+            return;
+        };
+        let notification = EncodedNotification::of_extension(message, &method, params);
+        let mut subscribers = self.lock();
+        let entries = subscribers.entries.iter();
+        let unsent = entries.filter(|(_, subscriber)| {
+            let session = subscriber.session.as_ref();
+            session.is_none_or(|session| !elsewhere.contains(session))
+                && subscriber.declares_extension_of(&method)
+                && subscriber.placement.shows_server_on(id)
+                && !subscriber.send(&notification)
+        });
+        let late: Vec<_> = unsent.map(|(number, _)| *number).collect();
+        let removed = subscribers.remove_all(late);
         drop(subscribers);
         drop(removed);
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use mcp_vary::extension::SERVER_VARIANT_META;
-use mcp_vary::json::{self, Members};
+use mcp_vary::json::{self, Members, edit};
 use mcp_vary::variant::VariantId;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::meta::SUBSCRIPTION_ID;
@@ -45,6 +45,21 @@ impl EncodedNotification {
         Self::new("notifications/tasks", subscribers, None)
     }
 
+    /// The whole `message` of an extension, with its method and params. A session gets it as the server sent it, unless
+    /// it names a subscription of the gateway.
+    pub(crate) fn of_extension(message: &Bytes, method: &str, params: Option<&str>) -> Self {
+        let written = params.unwrap_or("{}");
+        let encoded = Self::new(method, Members::parse(written).unwrap_or_default(), None);
+        let meta = edit::get(written, "_meta").unwrap_or("{}");
+        match edit::get(meta, SUBSCRIPTION_ID) {
+            Some(_) => encoded,
+            None => Self {
+                legacy: message.clone(),
+                ..encoded
+            },
+        }
+    }
+
     /// The first message of a stream: the part of its filter that is honored, JSON text.
     pub(crate) fn acknowledged(filter: &str, variant: Option<&VariantId>) -> Self {
         let mut subscribers = Members::default();
@@ -73,7 +88,7 @@ impl EncodedNotification {
         if let Some(variant) = variant {
             meta.set(SERVER_VARIANT_META, json::string(variant.as_str()));
         }
-        let head = format!(r#"{{"jsonrpc":"2.0","method":"{method}""#);
+        let head = format!(r#"{{"jsonrpc":"2.0","method":{}"#, json::string(method));
         let start = format!(
             r#"{head},"params":{}"_meta":{}"{SUBSCRIPTION_ID}":"#,
             open_ended(&params),
@@ -182,6 +197,25 @@ mod tests {
             &EncodedNotification::list_changed(Kind::Prompts, None),
             r#"prompts/list_changed"}"#,
             r#"prompts/list_changed","params":{"_meta":{ID}}}"#,
+        );
+    }
+
+    #[test]
+    fn what_a_server_sends_of_an_extension_is_carried() {
+        let sent = r#"{ "jsonrpc":"2.0","method":"notifications/x/y","params":{"b":1.0},"z":[ ]}"#;
+        let params = Some(r#"{"b":1.0}"#);
+        let message = Bytes::from(sent);
+        let notification = EncodedNotification::of_extension(&message, "notifications/x/y", params);
+        assert_eq!(notification.to_session(), sent);
+        let stream =
+            r#"{"jsonrpc":"2.0","method":"notifications/x/y","params":{"b":1.0,"_meta":{ID}}}"#;
+        let stream = stream.replace("ID", r#""io.modelcontextprotocol/subscriptionId":"s""#);
+        assert_eq!(notification.to_stream(r#""s""#), stream);
+        let of_gateway = r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}"#;
+        reads(
+            &EncodedNotification::of_extension(&message, "notifications/x/y", Some(of_gateway)),
+            r#"x/y"}"#,
+            r#"x/y","params":{"_meta":{ID}}}"#,
         );
     }
 

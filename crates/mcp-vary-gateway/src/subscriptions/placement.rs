@@ -13,7 +13,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::pool::lists::ids::CatalogId;
+use crate::pool::lists::ids::{CatalogId, ConnectionId};
 use crate::pool::{CapabilityClass, UpstreamPool};
 use mcp_vary_session::{PoolKey, Session};
 
@@ -73,6 +73,24 @@ impl Placement {
         let catalog = self.class.catalog.current();
         let item = catalog.merged_item(ListKind::Tools, &item_ref);
         item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.name))
+    }
+
+    /// Whether a variant of the subscriber shows the server on this connection of its class: an item of it, or all that
+    /// it has.
+    pub(super) fn shows_server_on(&self, id: ConnectionId) -> bool {
+        let mut sources = ServerIndex::enumerate(self.class.sources());
+        let Some((server, source)) = sources.find(|(_, source)| source.id == id) else {
+            return false;
+        };
+        let catalog = self.class.catalog.current();
+        self.variants.iter().any(|variant| {
+            let view = variant.declared_view();
+            !self
+                .variants()
+                .config(view)
+                .hides_something_of(&source.name)
+                || catalog.lists_some_of(view, server)
+        })
     }
 
     pub(super) fn shows(&self, catalog: CatalogId) -> bool {

@@ -1,7 +1,8 @@
 //! Forwards the messages that servers send outside of calls to subscribers and tasks.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use mcp_vary_catalog::catalog::ChangedLists;
@@ -12,7 +13,7 @@ use super::hub::SubscriptionHub;
 use super::notification::EncodedNotification;
 use super::subscribers::NotificationSink;
 use crate::pool::CapabilityClass;
-use crate::pool::dedicated::{ClientLists, ConnectionObserver};
+use crate::pool::dedicated::{ClientLists, ConnectionObserver, DedicatedPool};
 use crate::pool::lists::changes::ResourceUpdates;
 use crate::pool::lists::ids::{CatalogId, ConnectionId};
 use crate::pool::lists::observer::ListObserver;
@@ -25,6 +26,8 @@ use mcp_vary_session::Session;
 pub(crate) struct ServerEvents {
     pub(crate) hub: Arc<SubscriptionHub>,
     pub(crate) tasks: Arc<TaskServices>,
+    /// The dedicated connections, once there are any; weak, since they hold their observer.
+    pub(crate) dedicated: OnceLock<Weak<DedicatedPool>>,
 }
 
 impl ListObserver for ServerEvents {
@@ -45,6 +48,13 @@ impl ListObserver for ServerEvents {
     ) {
         let key = (Arc::clone(server), id);
         self.tasks.registry.changed(&key, params, connection);
+    }
+
+    fn extension_notified(&self, server: &str, connection: ConnectionId, message: &Bytes) {
+        let dedicated = self.dedicated.get().and_then(Weak::upgrade);
+        let elsewhere = dedicated.map(|dedicated| dedicated.sessions_on(server));
+        self.hub
+            .extension_notified(connection, message, &elsewhere.unwrap_or_default());
     }
 }
 

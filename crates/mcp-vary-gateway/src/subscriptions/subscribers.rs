@@ -10,6 +10,7 @@ use mcp_vary_catalog::selection::rules::Presentation;
 use mcp_vary_upstream::Subscription;
 use mcp_vary_view::uri_identity;
 use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::extension_methods::declares_extension_of;
 use mcp_vary_wire::list_kind::Kind;
 
 use super::notification::{EncodedNotification, NotificationSender};
@@ -60,6 +61,9 @@ pub(crate) enum NotificationSink {
     Stream {
         sender: NotificationSender,
         kinds: BTreeSet<Kind>,
+        /// The capabilities that its request declared, JSON text. An extension among them asks for its notifications:
+        /// the filter has no member for those.
+        capabilities: Arc<str>,
     },
 }
 
@@ -105,6 +109,18 @@ impl Subscriber {
         match &self.sink {
             NotificationSink::Session(_) => true,
             NotificationSink::Stream { kinds, .. } => kinds.contains(&kind),
+        }
+    }
+
+    /// Whether its client declared the extension to which `method` belongs.
+    pub(super) fn declares_extension_of(&self, method: &str) -> bool {
+        match &self.sink {
+            NotificationSink::Session(session) => session
+                .upgrade()
+                .is_some_and(|session| declares_extension_of(&session.negotiated.class, method)),
+            NotificationSink::Stream { capabilities, .. } => {
+                declares_extension_of(capabilities, method)
+            }
         }
     }
 

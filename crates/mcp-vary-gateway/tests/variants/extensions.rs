@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary_gateway::Base;
 use mcp_vary_view::Selection;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 use crate::support::*;
 
@@ -48,33 +49,106 @@ fn variants() -> Vec<VariantConfig> {
 }
 
 /// A server that declares `extensions`, and answers their methods with its name.
+#[derive(Clone, Copy)]
+struct Server {
+    name: &'static str,
+    era: Era,
+    extensions: &'static [&'static str],
+}
+
+impl Server {
+    fn result(self, method: &str) -> Option<Value> {
+        let settings = self.extensions.iter();
+        let settings = settings.map(|id| ((*id).to_owned(), json!({"of": self.name})));
+        let settings: BTreeMap<_, _> = settings.collect();
+        let capabilities = json!({"tools": {}, "extensions": settings});
+        let mut known = METHODS.iter();
+        let has_it = known.any(|(id, known)| self.extensions.contains(id) && *known == method);
+        match (method, self.era) {
+            ("initialize", Era::Legacy) => Some(introduced(self.name, capabilities)),
+            ("server/discover", Era::Modern) => Some(discovered(capabilities)),
+            ("tools/list", _) => Some(tool_list(&["a", "b"])),
+            _ if has_it => {
+                Some(json!({"skills": [{"uri": "skill://a/SKILL.md"}], "server": self.name}))
+            }
+            _ => None,
+        }
+    }
+
+    async fn start(self) -> ScriptedServer {
+        ScriptedServer::start(move |seen| Some(seen.answer(&self.result(seen.method())?))).await
+    }
+
+    /// Answers on a pipe, as a program does on its standard streams.
+    async fn serve(self, pipe: DuplexStream) {
+        let (reading, mut writing) = tokio::io::split(pipe);
+        let mut lines = BufReader::new(reading).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let request: Value = serde_json::from_str(&line).unwrap();
+            let Some(id) = request.get("id") else {
+                continue;
+            };
+            let answer = match self.result(request["method"].as_str().unwrap()) {
+                Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+                None => {
+                    let error = json!({"code": -32601, "message": "Method not found"});
+                    json!({"jsonrpc": "2.0", "id": id, "error": error})
+                }
+            };
+            // The gateway may have closed its end.
+            let _ = writing.write_all(format!("{answer}\n").as_bytes()).await;
+        }
+    }
+
+    /// The server on a pipe.
+    fn piped(self) -> UpstreamConfig {
+        let target = Target::in_process(move || {
+            let (gateway, server) = tokio::io::duplex(64 * 1024);
+            tokio::spawn(self.serve(server));
+            gateway
+        });
+        UpstreamConfig::new(self.name, target)
+    }
+}
+
 async fn server(
     name: &'static str,
     era: Era,
     extensions: &'static [&'static str],
 ) -> ScriptedServer {
-    ScriptedServer::start(move |seen| {
-        let settings = extensions
-            .iter()
-            .map(|id| ((*id).to_owned(), json!({"of": name})));
-        let settings: BTreeMap<_, _> = settings.collect();
-        let capabilities = json!({"tools": {}, "extensions": settings});
-        let has = |method: &str| {
-            let mut known = METHODS.iter();
-            known.any(|(id, known)| extensions.contains(id) && *known == method)
-        };
-        let result = match (seen.method(), era) {
-            ("initialize", Era::Legacy) => introduced(name, capabilities),
-            ("server/discover", Era::Modern) => discovered(capabilities),
-            ("tools/list", _) => tool_list(&["a", "b"]),
-            (method, _) if has(method) => {
-                json!({"skills": [{"uri": "skill://a/SKILL.md"}], "server": name})
+    let server = Server {
+        name,
+        era,
+        extensions,
+    };
+    server.start().await
+}
+
+/// The transport of the servers.
+#[derive(Clone, Copy, Debug)]
+enum Transport {
+    Http,
+    Stdio,
+}
+
+/// A gateway in front of two servers with these extensions, and what they need to go on.
+async fn in_front_of(servers: [Server; 2], transport: Transport) -> (Harness, Vec<ScriptedServer>) {
+    let mut config = before(&[]);
+    let mut started = Vec::new();
+    for server in servers {
+        let entry = match transport {
+            Transport::Http => {
+                let peer = server.start().await;
+                let target = Target::http(peer.url.clone());
+                started.push(peer);
+                UpstreamConfig::new(server.name, target)
             }
-            _ => return None,
+            Transport::Stdio => server.piped(),
         };
-        Some(seen.answer(&result))
-    })
-    .await
+        config.servers.push(entry);
+    }
+    let config = config.with_variants_of(variants()).unwrap();
+    (Harness::alone(config).await, started)
 }
 
 /// The servers that declare `id`, of those in the table.
@@ -91,12 +165,14 @@ fn skill(server: &str) -> Value {
 
 /// A method goes to the only server that declares its extension, under each variant that hides nothing of that server.
 /// Skills are those of all servers. Others are unknown, and an extension that nobody answers is not advertised.
-async fn is_routed(era: Era, declared: [&'static [&'static str]; 2]) {
-    let one = server("one", era, declared[0]).await;
-    let two = server("two", era, declared[1]).await;
-    let config = before(&[("one", &one), ("two", &two)]);
-    let config = config.with_variants_of(variants()).unwrap();
-    let harness = Harness::behind(one, config).await;
+async fn is_routed(transport: Transport, era: Era, declared: [&'static [&'static str]; 2]) {
+    let [one, two] = declared;
+    let servers = [("one", one), ("two", two)].map(|(name, extensions)| Server {
+        name,
+        era,
+        extensions,
+    });
+    let (harness, _started) = in_front_of(servers, transport).await;
     for kind in ClientKind::ALL {
         let introduction = kind.introduction(&harness, &json!({})).await;
         let mut client = Client::open(&harness, kind, &json!({})).await;
@@ -108,10 +184,11 @@ async fn is_routed(era: Era, declared: [&'static [&'static str]; 2]) {
                 _ => Value::Null,
             };
             let advertised = &introduction["capabilities"]["extensions"][id];
-            assert_eq!(*advertised, settings, "{era:?} {kind:?} {declared:?} {id}");
+            let case = format!("{transport:?} {era:?} {kind:?} {declared:?}");
+            assert_eq!(*advertised, settings, "{case} {id}");
             for (variant, hides) in VARIANTS {
                 let answer = client.ask(method, under(variant, json!({}))).await;
-                let case = format!("{era:?} {kind:?} {declared:?} {variant} {answer}");
+                let case = format!("{case} {variant} {answer}");
                 // Variants that select tools show all skills.
                 let hidden = if id == SKILLS { &[] } else { hides };
                 match owners[..] {
@@ -131,14 +208,88 @@ async fn is_routed(era: Era, declared: [&'static [&'static str]; 2]) {
     }
 }
 
-/// EXT-8, EXT-10: what is advertised is answered, whatever two servers declare, as the page of extensions says.
-#[tokio::test]
-async fn a_method_goes_to_the_only_server_that_declares_its_extension() {
+/// What is advertised is answered, whatever two servers declare.
+async fn are_routed(transport: Transport) {
     for era in [Era::Legacy, Era::Modern] {
         for first in DECLARED {
             for second in DECLARED {
-                is_routed(era, [first, second]).await;
+                is_routed(transport, era, [first, second]).await;
             }
+        }
+    }
+}
+
+/// EXT-8, EXT-10: what is advertised is answered, whatever two servers declare, as the page of extensions says.
+#[tokio::test]
+async fn a_method_goes_to_the_only_server_that_declares_its_extension() {
+    are_routed(Transport::Http).await;
+}
+
+/// EXT-8, EXT-10: so it is with servers on standard streams.
+#[tokio::test]
+async fn a_method_goes_to_the_only_program_that_declares_its_extension() {
+    are_routed(Transport::Stdio).await;
+}
+
+/// Several clients share a connection to a server with an extension. What it sends outside of calls reaches each of
+/// them once that declared the extension and sees something of the server.
+async fn reaches_all_that_declared_it(era: Era, kind: ClientKind) {
+    let stage = ChangingServer::new(era);
+    stage.declare(json!({"tools": {"listChanged": true}, "extensions": {LEDGER: {}}}));
+    let mut hiding = variant("hiding");
+    hiding.tools = selection(json!({"include": ["second"]}));
+    let all = vec![variant("whole"), hiding];
+    let adapt = |config: Config| config.with_variants_of(all).unwrap();
+    let harness = Harness::changing_with(&stage, adapt).await;
+    let listening = async |variant: Option<&str>, capabilities: &Value| {
+        let what = (everything(&[]), variant);
+        let mut client = NotificationClient::listening_as(&harness, kind, what, capabilities).await;
+        // The answer comes after its subscription.
+        client.ask("tools/list", json!({})).await;
+        client
+    };
+    let declared = json!({"extensions": {LEDGER: {}}});
+    let mut receivers = vec![
+        listening(None, &declared).await,
+        listening(None, &declared).await,
+    ];
+    let mut others = vec![listening(None, &json!({})).await];
+    if kind.is_modern() {
+        others.push(listening(Some("hiding"), &declared).await);
+    }
+    let listen = match era {
+        Era::Legacy => "GET",
+        Era::Modern => "subscriptions/listen",
+    };
+    // Clients that declare the extension share a connection of their own.
+    harness.peer.wait_for(listen, 2).await;
+    stage.notify_all("notifications/ledger/changed", &json!({"n": 1.0}));
+    for client in &mut receivers {
+        let message = client.receive().await;
+        message.has("/method", "notifications/ledger/changed");
+        message.has("/params/n", 1.0);
+        let subscription = &message["params"]["_meta"][SUBSCRIPTION];
+        let expected = if kind.is_modern() {
+            json!("listen")
+        } else {
+            Value::Null
+        };
+        assert_eq!(*subscription, expected, "{era:?} {kind:?} {message}");
+    }
+    stage.set_tools(&["first", "second"]);
+    stage.notify_list_changed("tools");
+    for client in receivers.iter_mut().chain(&mut others) {
+        let message = client.receive().await;
+        message.has("/method", "notifications/tools/list_changed");
+    }
+}
+
+/// EXT-8: an extension's notifications outside of calls are for all that declared it.
+#[tokio::test]
+async fn a_notification_outside_of_calls_reaches_all_that_declared_its_extension() {
+    for era in [Era::Legacy, Era::Modern] {
+        for kind in ClientKind::ALL {
+            reaches_all_that_declared_it(era, kind).await;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Skills (SEP-2640) of one server and of several: listed together, each with its server in the URI, and never shaped.
 
 use mcp_vary_view::Selection;
+use sha2::{Digest as _, Sha256};
 
 use crate::support::*;
 
@@ -9,11 +10,32 @@ const SKILLS: &str = "io.modelcontextprotocol/skills";
 const DATA: &str = r#"{"b": 1.10, "a": [ 1 ]}"#;
 
 fn skill(name: &str, frontmatter: Value) -> Value {
-    let file = |path: &str| json!({"uri": format!("skill://{name}/{path}"), "digest": "sha256:0", "size": 23});
+    let file = |path: &str| {
+        let uri = format!("skill://{name}/{path}");
+        json!({"uri": uri, "digest": digest(DATA), "size": DATA.len()})
+    };
     json!({
         "uri": format!("skill://{name}/SKILL.md"), "frontmatter": frontmatter,
         "resources": [file("SKILL.md"), file("data.json")],
     })
+}
+
+fn digest(text: &str) -> String {
+    let hash = Sha256::digest(text);
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// Each file of a skill has the digest and the size of what is read of it.
+async fn digests_are_true(client: &mut Client, skill: &Value) {
+    for file in skill["resources"].as_array().unwrap() {
+        let read = client
+            .ask("resources/read", json!({"uri": file["uri"]}))
+            .await;
+        let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+        let expected = (&json!(digest(text)), &json!(text.len()));
+        assert_eq!((&file["digest"], &file["size"]), expected, "{file}");
+    }
 }
 
 /// A server with the skills `pdf`, which others have, too, and one of its own on a second page.
@@ -25,6 +47,7 @@ async fn server(name: &'static str, era: Era) -> ScriptedServer {
         let uri = params["uri"].as_str().unwrap_or_default();
         let of = json!({"name": "pdf", "of": name, "x": 1.10});
         let is_second = params["cursor"] == "2";
+        let is_file = ["skill://pdf/SKILL.md", "skill://pdf/data.json"].contains(&uri);
         let result = match (seen.method(), era) {
             ("initialize", Era::Legacy) => introduced(name, capabilities),
             ("server/discover", Era::Modern) => discovered(capabilities),
@@ -44,7 +67,7 @@ async fn server(name: &'static str, era: Era) -> ScriptedServer {
                 {"uri": "skill://pdf/data.json", "name": "data.json"},
                 {"uri": "skill://pdf/more", "name": "more", "mimeType": "inode/directory"},
             ]}),
-            ("resources/read", _) if uri == "skill://pdf/data.json" => json!({"contents": [
+            ("resources/read", _) if is_file => json!({"contents": [
                 {"uri": uri, "mimeType": "application/json", "text": DATA, "of": name},
             ]}),
             _ => return Some(seen.refuse(200, -32602, "no such skill")),
@@ -114,6 +137,7 @@ async fn are_merged(era: Era, kind: ClientKind) {
         let text = expected.to_string().replace("skill://pdf", &root);
         expected = serde_json::from_str(&text).unwrap();
         assert_eq!(got["result"]["skill"], expected, "{era:?} {kind:?}");
+        digests_are_true(&mut client, &got["result"]["skill"]).await;
         let file = format!("{root}/data.json");
         let read = client.ask("resources/read", uri(&file)).await;
         let content = &read["result"]["contents"][0];
@@ -156,6 +180,7 @@ async fn skills_of_one_server_pass_as_they_are() {
             let listed = client.ask("skills/list", json!({})).await;
             let expected = skill("pdf", json!({"name": "pdf", "of": "one", "x": 1.10}));
             assert_eq!(listed["result"]["skills"][0], expected, "{era:?} {kind:?}");
+            digests_are_true(&mut client, &expected).await;
             listed.has("/result/nextCursor", "2");
             let read = client
                 .ask("resources/read", uri("skill://pdf/data.json"))

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use mcp_vary_wire::counters::{Counter, Counters};
+use mcp_vary_wire::extension_methods::is_of_an_extension;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::broadcast;
@@ -154,6 +155,10 @@ impl Inbound {
         let is_delivered = match method {
             "notifications/progress" => self.side_channels.deliver_progress(params, message),
             "notifications/cancelled" => false,
+            // Each client that declared the extension may receive it.
+            _ if !self.is_dedicated && is_of_an_extension(method) => {
+                return self.publish(Event::Notification(Bytes::copy_from_slice(message)));
+            }
             _ => self.deliver_to_sole_client(server, message),
         };
         // On a pooled connection, a log message may be about an earlier request.

@@ -148,16 +148,21 @@ impl Shared {
         let receiver = flights.clients.receiver();
         drop(flights);
         let is_log = method == LOG_MESSAGE;
-        let is_of_client = is_log || is_of_an_extension(method);
-        if is_of_client
+        if is_log
             && !self.is_dedicated
             && let Some(receiver) = receiver
         {
             receiver.receive(&self.server, message);
             return;
         }
-        // On a pooled connection, a log message may be about an earlier request.
-        if self.is_dedicated && !(is_log && self.is_pooled) {
+        let is_published = if self.is_dedicated {
+            // On a pooled connection, a log message may be about an earlier request.
+            !(is_log && self.is_pooled)
+        } else {
+            // Each client that declared the extension may receive it.
+            is_of_an_extension(method)
+        };
+        if is_published {
             let _ = self
                 .events
                 .send(Event::Notification(Bytes::copy_from_slice(message)));

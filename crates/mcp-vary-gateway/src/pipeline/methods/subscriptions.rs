@@ -88,7 +88,12 @@ pub(crate) async fn listen(context: &RequestContext<'_>) -> Result<Dispatch, Rpc
     let variant = scope.active_variant();
     let (sender, tail) = open(context.request.id, &filter.to_json(), variant.as_ref());
     let kinds = filter.kinds;
-    let sink = NotificationSink::Stream { sender, kinds };
+    let capabilities = Arc::clone(&context.client.forwardable);
+    let sink = NotificationSink::Stream {
+        sender,
+        kinds,
+        capabilities,
+    };
     let hub = hub(context);
     let number = {
         let mut subscribers = hub.lock();

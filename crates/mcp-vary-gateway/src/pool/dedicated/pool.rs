@@ -1,5 +1,6 @@
 //! The dedicated connections to all servers: opened, leased and closed.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -178,6 +179,18 @@ impl DedicatedPool {
         only.for_each(|(_, connection)| connection.set_session(session));
     }
 
+    /// The sessions that receive what `server` sends outside of calls on a connection of their own.
+    pub(crate) fn sessions_on(&self, server: &str) -> BTreeSet<ClientId> {
+        let entries = self.table.lock();
+        let has_listener = |key: &DedicatedKey, it: &DedicatedConnection| {
+            let config = it.upstream.config();
+            config.name.as_str() == server && is_for_session(*key, config.processes)
+        };
+        let listening = entries.iter().filter(|(key, it)| has_listener(key, it));
+        let sessions = listening.filter_map(|(_, it)| it.session.borrow().upgrade());
+        sessions.map(|session| session.client).collect()
+    }
+
     fn only_process(
         &self,
         server: usize,
@@ -268,11 +281,7 @@ impl DedicatedPool {
         let id = ConnectionId::next();
         let stop = CancellationToken::new();
         let session = watch::Sender::new(Weak::new());
-        let has_session = match upstream.config().processes {
-            Processes::OneClient { has_session, .. } => has_session && key.owner == Owner::All,
-            Processes::Several | Processes::One => false,
-        };
-        if has_session || matches!(key.owner, Owner::Session(_)) {
+        if is_for_session(key, upstream.config().processes) {
             let listener = EventListener {
                 server: upstream.config().name.as_str().into(),
                 session: session.subscribe(),
@@ -300,7 +309,8 @@ impl DedicatedPool {
         if !is_adopted {
             let server = upstream.config().name.as_str().into();
             let observer = self.observer.clone();
-            let forwarding = task_events::follow(server, upstream.events(), observer, || None);
+            let forwarding =
+                task_events::follow(server, upstream.events(), observer, None, || false);
             self.spawn(forwarding, &stop);
         }
         Arc::new(DedicatedConnection {
@@ -374,5 +384,14 @@ impl DedicatedPool {
     pub(crate) fn close_all(&self) -> Vec<Arc<SupervisedConnection>> {
         let entries = std::mem::take(&mut *self.table.lock()).into_values();
         entries.map(|it| Arc::clone(&it.upstream)).collect()
+    }
+}
+
+/// Whether a session receives what the server sends outside of calls on the connection.
+fn is_for_session(key: DedicatedKey, processes: Processes) -> bool {
+    match (key.owner, processes) {
+        (Owner::Session(_), _) => true,
+        (Owner::All, Processes::OneClient { has_session, .. }) => has_session,
+        (Owner::All | Owner::Request(_), _) => false,
     }
 }

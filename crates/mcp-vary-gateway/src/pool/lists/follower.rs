@@ -75,16 +75,14 @@ impl ListFollower {
         };
         let lists = stop.clone().run_until_cancelled_owned(lists);
         context.background_tasks.spawn(lists);
-        // A server without sessions sends updates on each connection for the resources that are subscribed to there.
         let is_modern = move || {
             let upstream = connection.current();
             upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
         };
         let observer = Arc::clone(&context.observer);
-        let tasks =
-            task_events::follow(server, events, observer, move || is_modern().then_some(id));
-        let tasks = stop.run_until_cancelled_owned(tasks);
-        context.background_tasks.spawn(tasks);
+        let notifications = task_events::follow(server, events, observer, Some(id), is_modern);
+        let notifications = stop.run_until_cancelled_owned(notifications);
+        context.background_tasks.spawn(notifications);
         follower
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::catalog::ChangedLists;
 use mcp_vary_catalog::shared::SharedLists;
@@ -29,6 +30,9 @@ pub(crate) trait ListObserver: Send + Sync {
         params: &Arc<str>,
         connection: Option<ConnectionId>,
     );
+
+    /// `server` sent a notification of an extension on `connection`, outside of calls; `message` is the whole message.
+    fn extension_notified(&self, server: &str, connection: ConnectionId, message: &Bytes);
 }
 
 mcp_vary_base::debug_by_name!(dyn ListObserver);
