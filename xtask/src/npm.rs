@@ -75,6 +75,7 @@ fn path(workspace: &Workspace) -> Result<OsString, String> {
     env::join_paths(all).map_err(|error| error.to_string())
 }
 
-fn bin(workspace: &Workspace) -> PathBuf {
+/// The directory of the installed programs.
+pub(crate) fn bin(workspace: &Workspace) -> PathBuf {
     workspace.path("tests/interop/node_modules/.bin")
 }

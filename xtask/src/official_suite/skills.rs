@@ -30,14 +30,13 @@ const SCENARIOS: [(&str, &str); 3] = [
 
 /// Checks that no scenario breaks, and that none is skipped.
 pub(super) fn run(workspace: &Workspace, programs: &Programs<'_>) -> Result<Outcome, String> {
-    let node = npm::node(workspace)?;
+    let node = npm::bin(workspace).join("node").display().to_string();
     let script = workspace.path("tests/interop/skills-server.mjs");
     let mut outcome = Outcome::default();
     for count in [1, SERVERS.len()] {
         let name = format!("skills-{count}");
         let servers = SERVERS.iter().take(count).map(|server| {
-            let program = node.get_program().to_string_lossy();
-            let entry = json!({"command": program, "args": [script.display().to_string(), server]});
+            let entry = json!({"command": node, "args": [script.display().to_string(), server]});
             ((*server).to_owned(), entry)
         });
         let config = workspace.scratch(&format!("conformance/{name}.yaml"))?;
