@@ -113,7 +113,11 @@ sys.stdout.buffer.write(shown)
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 ";
-    let mut terminal = Command::new("python3");
+    // The program may have another `PATH`.
+    let path = std::env::var_os("PATH").unwrap();
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join("python3"));
+    let python = files.find(|file| file.is_file()).unwrap();
+    let mut terminal = Command::new(python);
     terminal
         .args(["-c", TERMINAL, typed])
         .arg(command.get_program())
