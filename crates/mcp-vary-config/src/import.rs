@@ -27,6 +27,7 @@ pub struct ImportSource<'a> {
     format: Option<Format>,
     vary_entries: VaryEntries<'a>,
     variant: Option<&'a str>,
+    project: Option<&'a str>,
 }
 
 impl<'a> ImportSource<'a> {
@@ -42,13 +43,23 @@ impl<'a> ImportSource<'a> {
                 port: None,
             },
             variant: None,
+            project: None,
         }
     }
 
-    /// Sets the name of a variant with the servers of this file. The configuration has it if other files have others.
+    /// Sets the name of a variant with the servers of this file, and of others with that name. The configuration has it
+    /// if other files have others.
     #[must_use]
     pub const fn with_variant(mut self, name: &'a str) -> Self {
         self.variant = Some(name);
+        self
+    }
+
+    /// Sets the directory of the project whose file this is. Programs run there, and the configuration has variables in
+    /// place of what looks like secrets.
+    #[must_use]
+    pub const fn with_project(mut self, directory: &'a str) -> Self {
+        self.project = Some(directory);
         self
     }
 
@@ -98,7 +109,8 @@ pub struct Imported {
 pub struct ImportedFile {
     /// The names of its enabled servers in the configuration, by their names in the file.
     pub servers: BTreeMap<String, String>,
-    /// The variant with these servers alone; `None` if they are all that there are, or if no name was set for it.
+    /// The variant with these servers, and those of other files with its name; `None` if they are all that there are,
+    /// or if no name was set for it.
     pub variant: Option<String>,
 }
 
@@ -162,7 +174,10 @@ impl fmt::Display for Note {
 pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
     let mut all = All::default();
     for file in files {
-        let mut found = Found::default();
+        let mut found = Found {
+            project: file.project.map(str::to_owned),
+            ..Found::default()
+        };
         let read = format::read(file, &mut found);
         if let Err(mut diagnostics) = read {
             diagnostics.sort_by_key(|diagnostic| diagnostic.at);
@@ -202,13 +217,7 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             all.variables.entry(name).or_insert(about);
         }
     }
-    let enabled = all.servers.iter().filter(|server| !server.disabled).count();
-    for (file, imported) in files.iter().zip(&mut all.files) {
-        let names: BTreeSet<&String> = imported.servers.values().collect();
-        if names.len() < enabled {
-            imported.variant = file.variant.map(str::to_owned);
-        }
-    }
+    all.set_variants(files);
     let names: Vec<&str> = files.iter().map(|file| file.name).collect();
     let yaml = print::configuration(&names, &all);
     Ok(Imported {
@@ -231,6 +240,8 @@ struct Found {
     secrets: Vec<Diagnostic>,
     /// The names of the entries that cannot be used.
     left_out: Vec<String>,
+    /// The directory of the project whose file it is.
+    project: Option<String>,
 }
 
 impl Found {
@@ -301,6 +312,26 @@ impl All {
         self.names.insert(new.clone(), file.to_owned());
         self.servers.push(server);
         new
+    }
+
+    /// Gives each of the `files` its variant, if others have servers that the files of this variant have not.
+    fn set_variants(&mut self, files: &[ImportSource<'_>]) {
+        let enabled = self
+            .servers
+            .iter()
+            .filter(|server| !server.disabled)
+            .count();
+        let mut of_variants: BTreeMap<Option<&str>, BTreeSet<String>> = BTreeMap::new();
+        for (file, imported) in files.iter().zip(&self.files) {
+            let names = of_variants.entry(file.variant).or_default();
+            names.extend(imported.servers.values().cloned());
+        }
+        for (file, imported) in files.iter().zip(&mut self.files) {
+            let names = of_variants.get(&file.variant);
+            if names.is_some_and(|names| names.len() < enabled) {
+                imported.variant = file.variant.map(str::to_owned);
+            }
+        }
     }
 }
 

@@ -145,6 +145,55 @@ fn a_file_that_lacks_servers_of_others_gets_a_variant() {
     );
 }
 
+#[test]
+fn files_with_the_same_variant_have_it_together() {
+    let files = [("one", "a"), ("two", "b"), ("one", "c")].map(|(variant, server)| {
+        let text = serde_json::json!({"mcpServers": {server: {"command": server}}});
+        (variant, text.to_string())
+    });
+    let printed = |count: usize| {
+        let first = files.iter().take(count);
+        let sources: Vec<ImportSource<'_>> = first
+            .map(|(variant, text)| ImportSource::new("x", text).with_variant(variant))
+            .collect();
+        import(&sources).unwrap().yaml
+    };
+    assert!(!printed(1).contains("variants:"));
+    let variant = "    from: standard\n    tools:\n      include:\n";
+    let expected = format!(
+        "  one:\n{variant}        - {{server: a}}\n        - {{server: c}}\n  two:\n{variant}        - {{server: b}}\n"
+    );
+    let yaml = printed(3);
+    assert!(yaml.ends_with(&expected), "{yaml}");
+}
+
+#[test]
+fn the_file_of_a_project_has_variables_for_secrets_and_its_programs_run_there() {
+    let text = r#"{"mcpServers": {
+        "a": {"command": "x", "args": ["--token", "s3cret-value", "."], "cwd": "${workspaceFolder}/sub",
+              "env": {"API_KEY": "s3cret-value", "MODE": "fast"}},
+        "b": {"command": "y"},
+        "c": {"url": "https://h/mcp?key=s3cret-value", "headers": {"Authorization": "Bearer s3cret-value"}}
+    }}"#;
+    let imported = import(&[ImportSource::new("x.json", text).with_project("/p/${A}")]).unwrap();
+    assert!(!imported.yaml.contains("s3cret"), "{}", imported.yaml);
+    let notes: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    let first = "`mcpServers.a.args[1]` looks like a secret, and is `${A_KEY}` here; set the variable A_KEY";
+    assert!(notes[0].ends_with(first), "{notes:?}");
+    let needed: Vec<&str> = imported.variables.iter().map(String::as_str).collect();
+    assert_eq!(needed, ["API_KEY", "A_KEY", "C_AUTHORIZATION", "C_KEY"]);
+    let any = |name: &str| Some(format!("value-of-{name}"));
+    let file = Source::new("vary.yaml", &imported.yaml).read(&any).unwrap();
+    let mut directories = Vec::new();
+    for server in &file.servers {
+        if let mcp_vary_upstream::Target::Command { cwd, .. } = &server.target {
+            directories.push(cwd.as_ref().unwrap().to_str().unwrap());
+        }
+    }
+    assert_eq!(directories, ["/p/${A}/./sub", "/p/${A}"]);
+}
+
 #[track_caller]
 fn refuses(file: ImportSource<'_>, expected: &str) {
     assert_eq!(import(&[file]).unwrap_err().to_string(), expected);

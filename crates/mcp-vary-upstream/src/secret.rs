@@ -3,10 +3,7 @@
 /// Whether a value with this `name` is probably secret.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let trimmed = value.trim();
-    let secret = ["Bearer ", "Basic ", "Token "]
-        .iter()
-        .find_map(|scheme| trimmed.strip_prefix(scheme))
-        .unwrap_or(trimmed);
+    let secret = trimmed.strip_prefix(scheme(value)).unwrap_or(trimmed);
     if secret.len() < SHORTEST || secret.contains("${") {
         return false;
     }
@@ -18,18 +15,53 @@ pub fn holds_secret(text: &str) -> bool {
     if text.contains("${") {
         return false;
     }
-    let has_user = text.split_once("://").is_some_and(|(_, after)| {
-        let authority = after.split(['/', '?']).next().unwrap_or_default();
-        authority
-            .split_once('@')
-            .is_some_and(|(user, _)| user.contains(':'))
+    let mut parts = text.split(ENDS);
+    user_in(text).is_some() || parts.any(|part| secret_in(part).is_some())
+}
+
+/// `text`, whose name is `name`, with `reference` in place of each part that is probably secret; `None` if none is.
+pub fn replace_secrets(name: &str, text: &str, reference: &str) -> Option<String> {
+    if is_secret(name, text) {
+        return Some(format!("{}{reference}", scheme(text)));
+    }
+    if !holds_secret(text) {
+        return None;
+    }
+    let without_user = match user_in(text) {
+        Some(user) => text.replace(&format!("{user}@"), &format!("{reference}@")),
+        None => text.to_owned(),
+    };
+    let parts = without_user.split_inclusive(ENDS).map(|part| {
+        let content = part.trim_end_matches(ENDS);
+        let Some(secret) = secret_in(content) else {
+            return part.to_owned();
+        };
+        let start = content.strip_suffix(secret).unwrap_or_default();
+        let end = part.strip_prefix(content).unwrap_or_default();
+        format!("{start}{reference}{end}")
     });
-    let mut parts = text.split(['?', '&', ' ', '/']);
-    has_user
-        || parts.any(|part| match part.split_once('=') {
-            Some((name, value)) => is_secret(name, value),
-            None => is_secret("", part),
-        })
+    Some(parts.collect())
+}
+
+/// The scheme before the secret in a header with this `value`; empty if it has none.
+fn scheme(value: &str) -> &'static str {
+    let mut schemes = ["Bearer ", "Basic ", "Token "].into_iter();
+    let known = schemes.find(|scheme| value.trim().starts_with(scheme));
+    known.unwrap_or_default()
+}
+
+/// The name and password in the first address of `text`.
+fn user_in(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once("://")?;
+    let authority = after.split(['/', '?']).next()?;
+    let (user, _) = authority.split_once('@')?;
+    user.contains(':').then_some(user)
+}
+
+/// What is probably secret in a `part` of an argument or address.
+fn secret_in(part: &str) -> Option<&str> {
+    let (name, value) = part.split_once('=').unwrap_or(("", part));
+    is_secret(name, value).then_some(value)
 }
 
 /// The arguments of a program, or the values in them, that are probably secret.
@@ -55,8 +87,13 @@ pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Stri
 /// Whether a value with this `name` is a secret, whatever it looks like.
 pub(crate) fn is_name_of_secret(name: &str) -> bool {
     let lowercase = name.to_ascii_lowercase();
-    lowercase == "key" || NAMES.iter().any(|part| lowercase.contains(part))
+    lowercase == "key"
+        || lowercase.ends_with("_pat")
+        || NAMES.iter().any(|part| lowercase.contains(part))
 }
+
+/// What ends the parts of an argument or address.
+const ENDS: [char; 4] = ['?', '&', ' ', '/'];
 
 /// Parts of names.
 const NAMES: &[&str] = &[
@@ -74,7 +111,6 @@ const NAMES: &[&str] = &[
     "cookie",
     "-key",
     "_key",
-    "_pat",
 ];
 
 /// Other flags before a password.
@@ -103,3 +139,30 @@ const STARTS: &[&str] = &[
 
 /// The minimum length in characters; shorter values are `none`, `test` or a number.
 const SHORTEST: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_secret_is_replaced() {
+        for (name, text, expected) in [
+            ("TOKEN", "abcdefgh", Some("${X}")),
+            ("Authorization", "Bearer abcdefgh", Some("Bearer ${X}")),
+            ("", "--api-key=abcdefgh", Some("--api-key=${X}")),
+            (
+                "url",
+                "https://h/mcp?a=1&token=abcdefgh&b=2",
+                Some("https://h/mcp?a=1&token=${X}&b=2"),
+            ),
+            ("DB", "postgres://u:pw@h/db", Some("postgres://${X}@h/db")),
+            ("", "https://h/sk-abcdefgh/mcp", Some("https://h/${X}/mcp")),
+            ("TOKEN", "${TOKEN_OF_ME}", None),
+            ("CONFIG_PATH", "/etc/config.json", None),
+        ] {
+            let replaced = replace_secrets(name, text, "${X}");
+            assert_eq!(replaced.as_deref(), expected, "{text}");
+        }
+        assert!(is_secret("GITHUB_PAT", "abcdefgh"));
+    }
+}

@@ -6,6 +6,7 @@ mod home;
 pub(crate) mod journal;
 mod operation;
 mod plan;
+mod project;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,9 @@ use crate::stop::Stop;
 
 /// Shows the servers of all clients, and connects the clients to Vary once the user agrees.
 pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
+    if args.project {
+        project::check_can_ask(&args)?;
+    }
     let directory = service::directory()?;
     let _lock = if args.dry_run {
         None
@@ -39,17 +43,12 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     let mut journal = Journal::read(&directory)?;
     let is_repaired =
         !args.dry_run && undo_interrupted(&mut journal, &directory, &mut stop).await?;
-    let home = Home::find(&variable, &journal);
-    for note in home.notes.iter().chain(&left_in_project(&home)) {
-        notice(&sanitize(note));
-    }
-    if home.clients.is_empty() {
-        return Err(Failure::command(if home.has_unusable {
-            "nothing to take over; repair that, then: vary up".to_owned()
-        } else {
-            nothing_found()
-        }));
-    }
+    let unchanged = if is_repaired {
+        "nothing else"
+    } else {
+        "nothing"
+    };
+    let home = find(&journal, args.project, unchanged).await?;
     leave_directory()?;
     let path = configuration()?;
     plan::check_configuration(&path, &journal)?;
@@ -68,11 +67,6 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         return Ok(Verdict::Fine);
     }
     if !plan.is_empty() && !args.yes {
-        let unchanged = if is_repaired {
-            "nothing else"
-        } else {
-            "nothing"
-        };
         agree(&plan, unchanged).await?;
     }
     let is_whole = plan.carry_out(&home, &directory, &mut stop).await?;
@@ -80,6 +74,30 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         print::data(&sanitize(&survey.costs()))?;
     }
     Ok(Verdict::fine_if(is_whole))
+}
+
+/// The clients that have servers, with those of the current directory that the user confirms if `with_project`.
+async fn find(journal: &Journal, with_project: bool, unchanged: &str) -> Result<Home, Failure> {
+    let mut home = Home::find(&variable, journal);
+    let left = if with_project {
+        None
+    } else {
+        project::left(&home)
+    };
+    for note in home.notes.iter().chain(&left) {
+        notice(&sanitize(note));
+    }
+    if with_project {
+        project::add(&mut home, unchanged).await?;
+    }
+    if home.all().next().is_none() {
+        return Err(Failure::command(if home.has_unusable {
+            "nothing to take over; repair that, then: vary up".to_owned()
+        } else {
+            nothing_found()
+        }));
+    }
+    Ok(home)
 }
 
 /// Takes back what an earlier command began that was interrupted. Returns whether there was one.
@@ -120,24 +138,6 @@ async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::command(format!("{unchanged} was changed")))
-}
-
-/// A line about the clients' files in the current directory, which are not taken over: the author of the project would
-/// choose what the service starts.
-fn left_in_project(home: &Home) -> Option<String> {
-    let paths = home
-        .clients
-        .iter()
-        .map(|found| found.file.path.canonicalize());
-    let known: Vec<PathBuf> = paths.flatten().collect();
-    let names = ClientName::value_variants().iter();
-    let mut files: Vec<&str> = names.filter_map(|name| name.client().project).collect();
-    files.retain(|file| {
-        let real = Path::new(file).canonicalize();
-        real.is_ok_and(|real| real.is_file() && !known.contains(&real))
-    });
-    let shown = files.join(", ");
-    (!files.is_empty()).then(|| format!("the files of this directory stay as they are: {shown}"))
 }
 
 /// Changes to the directory of the service: what is in the current one must not decide which program a server is.

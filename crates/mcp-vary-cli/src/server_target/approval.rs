@@ -38,9 +38,7 @@ pub(crate) async fn confirm(
             "{shown} was found, but not named, and starts servers; name it as in `{usage} {shown}`, or add --yes"
         )));
     }
-    let effects = effects(&shown.to_string(), text, servers)
-        .map_err(|diagnostics| file::invalid_file(&diagnostics))?;
-    let lines = list(&effects).ok_or_else(|| {
+    let lines = effect_lines(&shown.to_string(), text, servers)?.ok_or_else(|| {
         Failure::command(format!(
             "{shown} was found, but has more to confirm than a question can show; read it, then name it as in \
              `{usage} {shown}`"
@@ -61,6 +59,21 @@ pub(crate) async fn confirm(
         ));
     }
     Ok(())
+}
+
+/// What the file `name` with this `text` does, for a question; `None` if that is more than a person reads.
+///
+/// # Errors
+///
+/// If the file is invalid.
+pub(crate) fn effect_lines(
+    name: &str,
+    text: &str,
+    servers: &[String],
+) -> Result<Option<String>, Failure> {
+    let read = effects(name, text, servers);
+    let effects = read.map_err(|diagnostics| file::invalid_file(&diagnostics))?;
+    Ok(list(&effects))
 }
 
 /// What the user is asked to confirm: what the file starts, and what it sends and writes elsewhere.

@@ -79,10 +79,10 @@ fn a_configuration_comes_before_the_file_of_a_client() {
         .refuses(&["vary.yaml:1:10: `servers` has no server `of-client`; it has `ours`"]);
 }
 
-/// Runs the program at a terminal on which `typed` is typed, and returns what the terminal shows and the exit code. Ctrl-C is
-/// typed after a question, and a signal that is named is sent then.
+/// Runs the program at a terminal on which `typed` is typed, at the start and after each question, and returns what the
+/// terminal shows and the exit code. Ctrl-C is typed after a question only, and a signal that is named is sent then.
 #[cfg(unix)]
-fn at_terminal(command: &Command, typed: &str) -> (String, Option<i32>) {
+pub(crate) fn at_terminal(command: &Command, typed: &str) -> (String, Option<i32>) {
     const TERMINAL: &str = "import os, pty, sys
 typed = sys.argv[1].encode()
 child, terminal = pty.fork()
@@ -93,26 +93,31 @@ interruptions = {
     b'SIGINT': lambda: os.kill(child, 2),
     b'SIGTERM': lambda: os.kill(child, 15),
 }
-interrupt = interruptions.get(typed)
-if not interrupt:
-    os.write(terminal, typed)
+answer = interruptions.get(typed, lambda: os.write(terminal, typed))
+if typed not in interruptions:
+    answer()
 shown = b''
+answers = 0
 try:
     while True:
         more = os.read(terminal, 4096)
         if not more:
             break
         shown += more
-        if interrupt and b'[y/N] ' in shown:
-            interrupt()
-            interrupt = None
+        if shown.count(b'[y/N] ') > answers:
+            answers += 1
+            answer()
 except OSError:
     pass
 sys.stdout.buffer.write(shown)
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 ";
-    let mut terminal = Command::new("python3");
+    // The program may have another `PATH`.
+    let path = std::env::var_os("PATH").unwrap();
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join("python3"));
+    let python = files.find(|file| file.is_file()).unwrap();
+    let mut terminal = Command::new(python);
     terminal
         .args(["-c", TERMINAL, typed])
         .arg(command.get_program())

@@ -1,7 +1,9 @@
 //! One server of another program's file.
 
+use std::path::Path;
+
 use http::Uri;
-use mcp_vary_upstream::secret::{holds_secret, is_secret};
+use mcp_vary_upstream::secret::replace_secrets;
 
 use super::foreign_keys::no_equivalent;
 use super::text::{Inputs, converted, is_variable};
@@ -191,6 +193,9 @@ impl ServerReader<'_> {
                 self.server.settings.retain(|(known, _)| known != key);
             }
         }
+        if let Some(directory) = self.directory_in_project() {
+            self.set("cwd", Out::Text(directory));
+        }
         self.server
             .settings
             .sort_by_key(|(key, _)| ORDER.iter().position(|known| known == key));
@@ -236,13 +241,14 @@ impl ServerReader<'_> {
         let Some(text) = self.converted(field) else {
             return;
         };
-        if key == "url" && holds_secret(&text) {
-            self.hint(field, &format!("{}_KEY", self.server.name));
-        }
         if text.is_empty() {
             return self.found.leave_out(field, "is empty");
         }
-        self.set(key, Out::Text(text));
+        let checked = match key {
+            "url" => self.checked(field, "", text, &format!("{}_KEY", self.server.name)),
+            _ => text,
+        };
+        self.set(key, Out::Text(checked));
     }
 
     fn items<'t>(&mut self, field: &Located<'t>) -> Vec<Located<'t>> {
@@ -269,14 +275,16 @@ impl ServerReader<'_> {
             let Some(word) = self.word(&item) else {
                 continue;
             };
-            if let Out::Text(text) = &word {
-                if is_secret(&flag, text) || holds_secret(text) {
-                    self.hint(&item, &format!("{}_KEY", self.server.name));
+            match word {
+                Out::Text(text) => {
+                    // The argument after `--token` is a secret.
+                    let next = text.strip_prefix("--").unwrap_or_default().to_owned();
+                    let variable = format!("{}_KEY", self.server.name);
+                    strings.push(Out::Text(self.checked(&item, &flag, text, &variable)));
+                    flag = next;
                 }
-                // The argument after `--token` is a secret.
-                flag = text.strip_prefix("--").unwrap_or_default().to_owned();
+                other => strings.push(other),
             }
-            strings.push(word);
         }
         if !strings.is_empty() {
             self.set(key, Out::List(strings));
@@ -313,27 +321,55 @@ impl ServerReader<'_> {
             let Some(word) = self.word(&member) else {
                 continue;
             };
-            if let Out::Text(text) = &word
-                && is_secret(name, text)
-            {
-                let variable = match key {
-                    "env" => name.to_owned(),
-                    _ => format!("{}_{name}", self.server.name),
-                };
-                self.hint(&member, &variable);
-            }
-            table.push((name.to_owned(), word));
+            let variable = match key {
+                "env" => name.to_owned(),
+                _ => format!("{}_{name}", self.server.name),
+            };
+            let out = match word {
+                Out::Text(text) => Out::Text(self.checked(&member, name, text, &variable)),
+                other => other,
+            };
+            table.push((name.to_owned(), out));
         }
         self.extend(key, table, field);
     }
 
-    /// Notes that the file contains a secret, without showing it.
-    fn hint(&mut self, field: &Located<'_>, variable: &str) {
-        let variable = variable_name(variable);
+    /// The text of `name` as the configuration has it: a secret of a project's file becomes a variable, which is called
+    /// `base` as far as a variable can. A note names the place of a secret, and does not show it.
+    fn checked(&mut self, field: &Located<'_>, name: &str, text: String, base: &str) -> String {
+        let variable = variable_name(base);
+        let reference = format!("${{{variable}}}");
+        let Some(replaced) = replace_secrets(name, &text, &reference) else {
+            return text;
+        };
+        if self.found.project.is_some() {
+            let what = format!("looks like a secret, and is `{reference}` here");
+            self.found
+                .note(field, what, format!("set the variable {variable}"));
+            self.found.needs(&variable, "a secret");
+            return replaced;
+        }
         let what = "looks like a secret, and the configuration contains it";
-        let fix = format!("write `${{{variable}}}` in its place, and set the variable {variable}");
+        let fix = format!("write `{reference}` in its place, and set the variable {variable}");
         let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
         self.found.secrets.push(note.with_fix(fix));
+        text
+    }
+
+    /// Where the program of a project's server runs; `None` if its file says so, or if it is another server.
+    fn directory_in_project(&self) -> Option<String> {
+        let project = self.found.project.as_deref()?.replace("${", "$${");
+        let mut settings = self.server.settings.iter();
+        let written = settings.find_map(|(key, out)| match out {
+            Out::Text(text) if *key == "cwd" => Some(text),
+            _ => None,
+        });
+        match written {
+            _ if !self.server.has("command") => None,
+            Some(cwd) if cwd.starts_with("${") => None,
+            Some(cwd) => Some(Path::new(&project).join(cwd).display().to_string()),
+            None => Some(project),
+        }
     }
 
     fn kind(&mut self, field: &Located<'_>) {

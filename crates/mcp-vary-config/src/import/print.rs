@@ -1,5 +1,6 @@
 //! Prints a configuration as YAML.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use mcp_vary::text::is_invisible;
@@ -62,18 +63,22 @@ fn variants(all: &All) -> String {
         let tools = if is_limited { "tools: *tools" } else { "" };
         let _ = writeln!(out, "  {name}: {{{tools}}}");
     }
-    for file in &all.files {
-        let Some(variant) = &file.variant else {
+    let mut printed = BTreeSet::new();
+    for variant in all.files.iter().filter_map(|file| file.variant.as_ref()) {
+        if !printed.insert(variant) {
             continue;
-        };
-        let is_its = |server: &&Server| file.servers.values().any(|name| *name == server.name);
-        let of_file: Vec<&Server> = all.servers.iter().filter(is_its).collect();
+        }
+        let files = all.files.iter();
+        let of_variant = files.filter(|file| file.variant.as_ref() == Some(variant));
+        let names: BTreeSet<&String> = of_variant.flat_map(|file| file.servers.values()).collect();
+        let mut its_servers = servers.clone();
+        its_servers.retain(|server| names.contains(&server.name));
         let _ = writeln!(
             out,
             "  {}:\n    from: standard\n    tools:",
             scalar(variant)
         );
-        selection(&mut out, 6, &of_file, true);
+        selection(&mut out, 6, &its_servers, true);
     }
     out
 }

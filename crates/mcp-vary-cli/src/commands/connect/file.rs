@@ -25,6 +25,16 @@ pub(crate) struct ClientFile {
 mcp_vary_base::debug_by_name!(ClientFile);
 
 impl ClientFile {
+    /// A file that does not exist.
+    pub(crate) fn missing(path: PathBuf) -> Self {
+        Self {
+            real: path.clone(),
+            path,
+            text: None,
+            permissions: None,
+        }
+    }
+
     /// Reads the file at `path`, which need not exist.
     ///
     /// # Errors
@@ -41,13 +51,7 @@ impl ClientFile {
                     );
                     return Err(Failure::command(why));
                 }
-                let real = path.clone();
-                return Ok(Self {
-                    path,
-                    real,
-                    text: None,
-                    permissions: None,
-                });
+                return Ok(Self::missing(path));
             }
             Err(error) => return Err(unreadable(&path, &error)),
         };

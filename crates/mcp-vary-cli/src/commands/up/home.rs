@@ -1,13 +1,13 @@
-//! The clients of a user, and what is written so that they reach Vary.
+//! The clients of a user, with the files of projects that Vary has, and what is written so that clients reach Vary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use mcp_vary_config::{ClientText, Format, ImportSource, Imported, ImportedFile, import};
+use mcp_vary_config::{ClientText, Format, ImportSource, Imported, ImportedFile, Syntax, import};
 use serde_json::{Map, Value, json};
 
-use super::journal::Journal;
+use super::journal::{Journal, ProjectServers};
 use super::operation::{Kind, Operation};
 use crate::commands::connect::client::{Client, ClientName, UserFile};
 use crate::commands::connect::endpoint::{Endpoint, with_variant};
@@ -22,10 +22,14 @@ use crate::print::servers::first_names;
 /// The clients that have servers.
 pub(crate) struct Home {
     pub(crate) clients: Vec<FoundClient>,
+    /// Files of projects, as the user confirmed them.
+    pub(crate) projects: Vec<FoundClient>,
     /// A line for each client that is left as it is.
     pub(crate) notes: Vec<String>,
     /// Whether the file of a client could not be used.
     pub(crate) has_unusable: bool,
+    /// The command that takes over what does not answer yet.
+    pub(crate) command: &'static str,
 }
 
 /// A client, and its servers.
@@ -40,6 +44,8 @@ pub(crate) struct FoundClient {
     container: Vec<String>,
     /// The servers in `base`.
     servers: Vec<(String, Value)>,
+    /// The directory of the project whose file it is; `None` if it is the user's.
+    project: Option<String>,
 }
 
 impl Home {
@@ -62,20 +68,30 @@ impl Home {
                 }
             }
         }
+        let projects = journal.projects.iter();
         Self {
             clients,
+            projects: projects
+                .filter_map(|(path, project)| FoundClient::from_journal(path, project))
+                .collect(),
             notes,
             has_unusable,
+            command: "vary up",
         }
     }
 
-    /// The servers of all clients for which `is_served`, as one configuration, with a variant for each client that has
-    /// not all of them. One that has none is in it with no servers.
+    /// The files of the clients, then those of projects.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &FoundClient> {
+        self.clients.iter().chain(&self.projects)
+    }
+
+    /// The servers of all files for which `is_served`, as one configuration, with a variant for each client that has
+    /// not all of them. A file that has none is in it with no servers.
     pub(crate) fn import(
         &self,
         is_served: &dyn Fn(&FoundClient, &str) -> bool,
     ) -> Result<Imported, Failure> {
-        let read = self.clients.iter().map(|found| {
+        let read = self.all().map(|found| {
             let path = found.file.path.display().to_string();
             (found, path, found.source(is_served))
         });
@@ -84,7 +100,11 @@ impl Home {
         for (found, path, text) in &all {
             if let Some(text) = text {
                 let source = ImportSource::new(path, text).with_format(found.client.format);
-                sources.push(source.with_variant(found.client.name));
+                let named = source.with_variant(found.client.name);
+                sources.push(match &found.project {
+                    Some(directory) => named.with_project(directory),
+                    None => named,
+                });
             }
         }
         let outcome = import(&sources).map_err(|mistakes| Failure::command(mistakes.to_string()));
@@ -116,12 +136,8 @@ impl FoundClient {
                 "`vary connect` wrote to its file; to have it here, too: vary connect {name} --remove && vary up"
             )));
         }
-        let text = base.unwrap_or_default();
-        let located = |diagnostic| write::at(&file, &diagnostic);
-        let container = client.container_in(&text).map_err(located)?;
-        let keys: Vec<&str> = container.iter().map(String::as_str).collect();
-        let entries = ClientText::new(client.syntax, &text).entries(&keys);
-        let servers = entries.map_err(located)?;
+        let found = Self::with_servers(client, file, base.unwrap_or_default(), None)?;
+        let Self { file, servers, .. } = &found;
         if servers.is_empty() {
             return Ok(None);
         }
@@ -132,16 +148,85 @@ impl FoundClient {
             )));
         }
         file.check_writable()?;
-        let found = Self {
+        found.check()?;
+        Ok(Some(Self { written, ..found }))
+    }
+
+    /// The client whose `file` has the text `base` without what Vary wrote.
+    fn with_servers(
+        client: &'static Client,
+        file: ClientFile,
+        base: String,
+        project: Option<String>,
+    ) -> Result<Self, Failure> {
+        let located = |diagnostic| write::at(&file, &diagnostic);
+        let container = client.container_in(&base).map_err(located)?;
+        let keys: Vec<&str> = container.iter().map(String::as_str).collect();
+        let entries = ClientText::new(client.syntax, &base).entries(&keys);
+        let servers = entries.map_err(located)?;
+        Ok(Self {
             client,
             file,
-            base: text,
-            written,
+            base,
+            written: Vec::new(),
             container,
             servers,
+            project,
+        })
+    }
+
+    /// The `file` of the project in `directory`, without an entry of Vary; `None` if it has no other servers.
+    pub(super) fn of_project(
+        client: &'static Client,
+        file: ClientFile,
+        directory: String,
+    ) -> Result<Option<Self>, Failure> {
+        let text = file.text.clone().unwrap_or_default();
+        let mut found = Self::with_servers(client, file, text, Some(directory))?;
+        found.servers.retain(|(name, _)| name != NAME);
+        Ok((!found.servers.is_empty()).then_some(found))
+    }
+
+    /// The file of a project at `path`, as the user took it over; `None` if this Vary does not know its client.
+    fn from_journal(path: &Path, project: &ProjectServers) -> Option<Self> {
+        let client = ClientName::from_str(&project.client, false).ok()?.client();
+        let container = client.container_in(&project.text).ok()?;
+        let keys: Vec<&str> = container.iter().map(String::as_str).collect();
+        let entries = ClientText::new(Syntax::Json, &project.text).entries(&keys);
+        let mut found = Self {
+            client,
+            file: ClientFile::missing(path.to_owned()),
+            base: project.text.clone(),
+            written: Vec::new(),
+            container,
+            servers: entries.ok()?,
+            project: Some(project.directory.clone()),
         };
-        found.check()?;
-        Ok(Some(found))
+        let names = found.servers.iter().map(|(name, _)| name.clone());
+        let moved = found.entry_for(Value::Null, names.collect());
+        found.written.push(moved);
+        Some(found)
+    }
+
+    /// What the journal has of a project's file whose servers `moved` are taken over; `None` if there are none.
+    pub(super) fn project_servers(
+        &self,
+        moved: &BTreeMap<String, String>,
+    ) -> Option<(PathBuf, ProjectServers)> {
+        let project = ProjectServers {
+            client: self.client.name.to_owned(),
+            directory: self.project.clone()?,
+            text: self.source(&|_, name| moved.contains_key(name))?,
+        };
+        Some((self.file.path.clone(), project))
+    }
+
+    /// How people call it.
+    pub(crate) fn title(&self) -> String {
+        match &self.project {
+            Some(directory) => format!("{} in {directory}", self.client.title),
+            None => self.client.title.to_owned(),
+        }
     }
 
     /// Fails if the servers cannot be read, or cannot be taken out.

@@ -38,8 +38,21 @@ pub(crate) struct Journal {
     pub(crate) variables: BTreeMap<String, String>,
     /// The entry that each client got, by the client's name.
     pub(crate) entries: BTreeMap<String, Value>,
+    /// The servers of projects that the service has, by the path of their file.
+    pub(crate) projects: BTreeMap<PathBuf, ProjectServers>,
     /// The files in the order in which they are written.
     pub(crate) operations: Vec<Operation>,
+}
+
+/// A copy of the servers of a project's file, which may change later.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct ProjectServers {
+    /// The name of the client whose file it is.
+    pub(crate) client: String,
+    /// The directory of the project.
+    pub(crate) directory: String,
+    /// A file of the client, as JSON, with these servers.
+    pub(crate) text: String,
 }
 
 impl Journal {

@@ -86,6 +86,11 @@ impl Plan {
             clients.push(PlannedClient { client, operations });
         }
         clients.retain(|planned| !planned.operations.is_empty());
+        let of_projects = imported.files.iter().skip(home.clients.len());
+        let projects = home.projects.iter().zip(of_projects);
+        journal.projects = projects
+            .filter_map(|(found, file)| found.project_servers(&file.servers))
+            .collect();
         let mut service = vec![configuration];
         for file in manager.files(&spec)? {
             service.push(service_operation(file, &journal)?);

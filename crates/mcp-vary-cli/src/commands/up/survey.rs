@@ -38,13 +38,13 @@ struct Server {
 }
 
 impl Server {
-    /// Records why its entry cannot be used.
-    fn record_mistakes(&mut self, mistakes: &Diagnostics) {
+    /// Records why its entry cannot be used; `command` is the one that takes it over later.
+    fn record_mistakes(&mut self, mistakes: &Diagnostics, command: &str) {
         let mut all = mistakes.all.iter();
         let lacking = all.find_map(|mistake| Some((mistake, mistake.missing_variable.as_ref()?)));
         if let Some((Diagnostic { key, what, .. }, variable)) = lacking {
             self.state = format!("needs `{variable}`");
-            self.reason = Some(format!("`{key}` {what}; set it and run `vary up` again"));
+            self.reason = Some(format!("`{key}` {what}; set it and run `{command}` again"));
             return;
         }
         self.state = "unusable".to_owned();
@@ -85,7 +85,7 @@ impl Survey {
         for (server, found) in &mut survey.servers {
             match parse(std::slice::from_ref(server)) {
                 Ok(_) => usable.push(server.clone()),
-                Err(mistakes) => found.record_mistakes(&mistakes),
+                Err(mistakes) => found.record_mistakes(&mistakes, home.command),
             }
         }
         if usable.is_empty() {
@@ -100,14 +100,14 @@ impl Survey {
         }
         let gateway = Gateway::open(chain::with_ancestors(config)?).await;
         serving::wait(&gateway, stop, |_| false).await?;
-        survey.read(&gateway);
+        survey.read(&gateway, home.command);
         survey.costs = costs(home, journal, &survey.imported, &gateway);
         gateway.close().await;
         Ok(survey)
     }
 
-    /// Reads the states and tools of the servers.
-    fn read(&mut self, gateway: &Gateway) {
+    /// Reads the states and tools of the servers; `command` is the one that takes them over later.
+    fn read(&mut self, gateway: &Gateway, command: &str) {
         for report in gateway.servers() {
             let found = self.servers.entry(report.name.clone()).or_default();
             let wants_login = match &report.state {
@@ -125,7 +125,7 @@ impl Survey {
             if let (true, Some(Target::Http { url, .. })) = (wants_login, &found.target) {
                 let address = url.to_string();
                 let shown = address.split('?').next().unwrap_or_default();
-                found.reason = Some(format!("run `vary login {shown}`, then `vary up` again"));
+                found.reason = Some(format!("run `vary login {shown}`, then `{command}` again"));
             }
             let tools = gateway.server_tools(&report.name).into_iter();
             found.tools = tools.map(|(_, definition)| definition).collect();
@@ -146,7 +146,7 @@ impl Survey {
 
     /// Whether the server that the client `found` calls `name` answered.
     pub(crate) fn is_up(&self, home: &Home, found: &FoundClient, name: &str) -> bool {
-        let mut files = home.clients.iter().zip(&self.imported.files);
+        let mut files = home.all().zip(&self.imported.files);
         let of_client = files.find(|(client, _)| std::ptr::eq(*client, found));
         let server = of_client.and_then(|(_, file)| self.servers.get(file.servers.get(name)?));
         server.is_some_and(|server| server.is_up)
@@ -158,10 +158,10 @@ impl Survey {
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
         let mut reasons = String::new();
         for (name, found) in &self.servers {
-            let files = home.clients.iter().zip(&self.imported.files);
+            let files = home.all().zip(&self.imported.files);
             let having =
                 files.filter(|(_, file)| file.servers.values().any(|server| server == name));
-            let titles: Vec<&str> = having.map(|(found, _)| found.client.title).collect();
+            let titles: Vec<String> = having.map(|(found, _)| found.title()).collect();
             let counts = [found.tools.len(), tokens::count_tools(&found.tools)];
             let texts = [name.clone(), titles.join(", "), found.state.clone()];
             let shown = counts.map(|count| {
