@@ -35,7 +35,7 @@ pub(crate) fn respond(
     // The history has no arguments to fix.
     let value = usage.variant(&listed, &BTreeMap::new());
     let id = usage.id();
-    match source.draft(&id, value.clone()) {
+    match source.draft(&id, value.clone(), None) {
         Ok(variant) => {
             let drafted = draft::to_json(gateway, &id, "", &variant);
             json(&usage.proposal(&value, &listed, &drafted))
