@@ -1,15 +1,11 @@
 """What clients of either era get from servers of both eras with the Python SDK and FastMCP. The same as in eras.mjs."""
 
 import asyncio
-import json
-import sys
-import warnings
 from contextlib import AsyncExitStack
 
 from sdks import connected, of_both_eras, types
-from telling import lacks, same, told
+from telling import JOB, lacks, same, told
 
-JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
 OVER_HTTP = JOB["way"] == "http"
 REPLICAS = JOB.get("replicas", False)
@@ -138,6 +134,4 @@ async def main():
     await asyncio.gather(*map(of_one, of_both_eras(JOB)))
 
 
-# The SDK warns that what only sessions have is deprecated.
-warnings.simplefilter("ignore")
 asyncio.run(main())

@@ -1,6 +1,7 @@
 """The Python SDK 1.x and 2.x, and FastMCP 4, called alike; the environment has one of them."""
 
 import os
+import warnings
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
@@ -30,6 +31,8 @@ if IS_FASTMCP:
 
 __all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "httpx", "of_both_eras", "types", "written"]
 
+# The SDK warns that what only sessions have is deprecated.
+warnings.simplefilter("ignore")
 
 SDK_SERVERS = ["typescript-sdk", "python-sdk", "fastmcp"]
 
