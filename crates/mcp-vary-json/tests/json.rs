@@ -300,9 +300,9 @@ fn the_members_of_an_object_are_read_one_by_one() {
 
 #[test]
 fn what_is_no_object_has_no_members() {
-    let words = r#"[] { {,} {"a":1 {"a":1,} {,"a":1} {"a":1] {"a"} {"a":1}}"#;
+    let tight = r#"[] { {,} {"a":1 {"a":1,} {,"a":1} {"a":1] {"a"} {"a":1}}"#;
     let others = ["", r#"{"a":1 "b":2}"#, r#"{"a":1} 2"#];
-    for text in words.split(' ').chain(others) {
+    for text in tight.split(' ').chain(others) {
         assert_eq!(members_of(text), None, "{text}");
         assert!(Members::parse(text).is_err(), "{text}");
     }
