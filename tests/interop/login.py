@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-import re
 from base64 import urlsafe_b64decode
 from contextlib import AsyncExitStack
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from pathlib import Path
+from urllib.parse import parse_qsl, urljoin
 
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientMetadata
@@ -20,9 +20,6 @@ COMPACT = "/mcp/v/compact"
 
 # The authorization server redirects there. Nothing listens: the parameters are read from the redirect.
 CALLBACK = "http://127.0.0.1:7777/callback"
-
-# More pages than a login has.
-MAX_STEPS = 12
 
 
 class Credentials:
@@ -52,20 +49,13 @@ class Person:
         self.who = who
 
     async def open(self, url):
-        """Fills in the forms at `url`, until the authorization server redirects to the client."""
-        async with httpx.AsyncClient() as http:
-            body = None
-            for _ in range(MAX_STEPS):
-                response = await (http.post(url, data=body) if body else http.get(url))
-                body = None
-                if location := response.headers.get("location"):
-                    url = urljoin(url, location)
-                    if url.startswith(CALLBACK):
-                        self.redirected = dict(parse_qsl(urlsplit(url).query))
-                        return
-                else:
-                    url, body = form(response, url, self.who)
-        raise AssertionError(f"{MAX_STEPS} pages, and no redirect to {CALLBACK}; the last is {url}")
+        """Has consent.mjs fill in the forms at `url`, until the authorization server redirects to the client."""
+        script, pipe = str(Path(__file__).with_name("consent.mjs")), asyncio.subprocess.PIPE
+        person = await asyncio.create_subprocess_exec("node", script, url, CALLBACK, self.who, stdout=pipe, stderr=pipe)
+        printed, problem = await person.communicate()
+        if person.returncode != 0:
+            raise AssertionError(problem.decode()[-600:])
+        self.redirected = dict(parse_qsl(printed.decode().strip()))
 
     async def returned(self):
         """The parameters of the redirect, as the SDK wants them."""
@@ -75,15 +65,6 @@ class Person:
         if IS_FIRST:
             return code, state
         return AuthorizationCodeResult(code=code, state=state, iss=self.redirected.get("iss"))
-
-
-def form(response, url, who):
-    """Where to send the form of a page, a login or the consent after it, and what."""
-    action = re.search(r'<form[^>]* action="([^"]+)"', response.text)
-    prompt = re.search(r'name="prompt" value="(\w+)"', response.text)
-    if not action or not prompt:
-        raise AssertionError(f"{url} answers {response.status_code} without a form: {response.text[:300]}")
-    return urljoin(url, action[1]), {"prompt": prompt[1], "login": who, "password": "any"}
 
 
 def authentication(url, credentials, who):
