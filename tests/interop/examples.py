@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from library import answers, declaring, started
+from sdks import pages
 from telling import JOB, VARIANT, same, told
 
 
@@ -20,7 +21,8 @@ def target(example):
 async def holds(session, wanted):
     variant = wanted.get("variant")
     if "lists" in wanted:
-        same(await names(session, variant), wanted["lists"])
+        tools = await pages(session.list_tools, "tools", meta={VARIANT: variant} if variant else None)
+        same([tool.name for tool in tools], wanted["lists"])
     elif cursor_of := wanted.get("cursorOf"):
         page = await session.list_tools(meta={VARIANT: cursor_of})
         if page.next_cursor is None:
@@ -30,16 +32,6 @@ async def holds(session, wanted):
         await answers(session, {**wanted, **following})
     else:
         await answers(session, wanted)
-
-
-async def names(session, variant):
-    """The names of all tools of a variant."""
-    found, cursor = [], None
-    while True:
-        page = await session.list_tools(cursor=cursor, meta={VARIANT: variant} if variant else None)
-        found += [tool.name for tool in page.tools]
-        if (cursor := page.next_cursor) is None:
-            return found
 
 
 async def asked(example, what):

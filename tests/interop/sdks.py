@@ -29,7 +29,7 @@ from mcp.client.streamable_http import streamable_http_client
 if IS_FASTMCP:
     import fastmcp_client
 
-__all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "httpx", "of_both_eras", "types", "written"]
+__all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "httpx", "of_both_eras", "pages", "types", "written"]
 
 # The SDK warns that what only sessions have is deprecated.
 warnings.simplefilter("ignore")
@@ -46,6 +46,16 @@ def of_both_eras(job):
 def written(model):
     """As it is on the wire: the SDKs have other names for its members."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def pages(ask, name, **params):
+    """The items of a list, of all its pages."""
+    found, cursor = [], None
+    while True:
+        page = await ask(cursor=cursor, **params)
+        found += getattr(page, name)
+        if (cursor := page.next_cursor) is None:
+            return found
 
 
 def connected(job, server, message_handler=None, auth=None, **more):
