@@ -18,7 +18,12 @@ if IS_FIRST:
     from mcp.client.stdio import StdioServerParameters, stdio_client
     from mcp.shared.exceptions import McpError as MCPError
 else:
-    import discover_timeout  # noqa: F401
+    from mcp.client import session
+
+    # A server that has not answered `server/discover` by then is taken for one of the older revision. Beside other jobs, a
+    # server that is written in Python can take longer to start than the SDK's ten seconds.
+    session.DISCOVER_TIMEOUT_SECONDS = 60.0
+
     import httpx2 as httpx
     import mcp_types as types
     from mcp.client.client import Client
