@@ -43,9 +43,9 @@ async def failure(action):
     raise AssertionError(f"no error but {result!r:.200}")
 
 
-async def lists_tools(session):
+async def lists_tools(session, tools):
     listed = names(await session.list_tools())
-    same([name for name in EXPECTED["tools"] if name not in listed], [])
+    same([name for name in tools if name not in listed], [])
 
 
 async def calls(session, call):
@@ -99,21 +99,19 @@ async def completes(session, completion):
 
 async def as_served(session):
     """What a client sees that knows neither extension: what the server said."""
-    structured = EXPECTED["structured"]
-    await told("lists tools", lambda: lists_tools(session))
-    if call := EXPECTED.get("call"):
-        await told(f"calls {call['name']}", lambda: calls(session, call))
-    await told(f"calls {structured['name']}", lambda: calls_structured(session, structured))
-    if progress := EXPECTED.get("progress"):
-        await told(f"sees the progress of {progress['name']}", lambda: sees_progress(session, progress))
-    if resource := EXPECTED.get("resource"):
-        await told("lists and reads resources", lambda: reads(session, resource))
-    if template := EXPECTED.get("template"):
-        await told("lists templates", lambda: lists_templates(session, template))
-    if prompt := EXPECTED.get("prompt"):
-        await told("lists and gets prompts", lambda: gets(session, prompt))
-    if completion := EXPECTED.get("completion"):
-        await told("completes an argument", lambda: completes(session, completion))
+    for key, check, title in [
+        ("tools", lists_tools, "lists tools"),
+        ("call", calls, "calls {name}"),
+        ("structured", calls_structured, "calls {name}"),
+        ("progress", sees_progress, "sees the progress of {name}"),
+        ("resource", reads, "lists and reads resources"),
+        ("template", lists_templates, "lists templates"),
+        ("prompt", gets, "lists and gets prompts"),
+        ("completion", completes, "completes an argument"),
+    ]:
+        if wanted := EXPECTED.get(key):
+            values = wanted if isinstance(wanted, dict) else {}
+            await told(title.format_map(values), lambda: check(session, wanted))
 
 
 async def is_offered(session):
