@@ -129,13 +129,17 @@ fn without_a_check_everything_passes() {
 
 #[test]
 fn a_schema_that_cannot_be_compiled_is_not_checked_and_says_why() {
-    for case in [
-        "{\"$schema\": \"https://example.com/mine\", \"properties\": {\"a\": {\"type\": \"string\"}}} => \
-         unknown draft",
-        "{\"properties\": {\"a\": {\"$ref\": \"https://example.com/a.json\"}}} => example.com",
-        "{\"properties\": {\"a\": {\"type\": \"strings\"}}} => strings",
+    for (schema, why) in [
+        (
+            r#"{"$schema": "https://example.com/mine", "properties": {"a": {"type": "string"}}}"#,
+            "unknown draft",
+        ),
+        (
+            r#"{"properties": {"a": {"$ref": "https://example.com/a.json"}}}"#,
+            "example.com",
+        ),
+        (r#"{"properties": {"a": {"type": "strings"}}}"#, "strings"),
     ] {
-        let (schema, why) = case.split_once(" => ").unwrap();
         let definition = format!(r#"{{"name": "x", "inputSchema": {schema}}}"#);
         let tool = checked(&definition);
         let reason = tool.unchecked_reason().unwrap();
