@@ -6,18 +6,13 @@ import sys
 
 from mcp.client.client import Client
 
-from sdks import written
+from sdks import pages, written
 
 _, url, era = sys.argv
 
 
 async def everything(ask, name):
-    found, cursor = [], None
-    while True:
-        page = await ask(cursor=cursor)
-        found += [written(item) for item in getattr(page, name)]
-        if (cursor := page.next_cursor) is None:
-            return found
+    return [written(item) for item in await pages(ask, name)]
 
 
 async def main():

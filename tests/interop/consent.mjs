@@ -1,4 +1,5 @@
-// A person who logs in and says yes, without a browser.
+// A person who logs in and says yes, without a browser. As a program it takes the arguments of `consent`, and prints what that
+// returns.
 
 /** More pages than a login has. */
 const MAX_STEPS = 12;
@@ -38,3 +39,5 @@ function form(page, status, url, who) {
   if (!action || !prompt) throw new Error(`${url} answers ${status} without a form: ${page.slice(0, 300)}`);
   return { url: new URL(action, url), body: new URLSearchParams({ prompt, login: who, password: "any" }) };
 }
+
+if (import.meta.filename === process.argv[1]) console.log(String(await consent(...process.argv.slice(2))));

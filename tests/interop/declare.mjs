@@ -29,5 +29,4 @@ function declaring(init) {
 
 const plain = globalThis.fetch;
 
-globalThis.fetch = (input, init) =>
-  plain(input, typeof init?.body === "string" ? declaring(init) : init);
+globalThis.fetch = (input, init) => plain(input, typeof init?.body === "string" ? declaring(init) : init);

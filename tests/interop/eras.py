@@ -1,15 +1,11 @@
 """What clients of either era get from servers of both eras with the Python SDK and FastMCP. The same as in eras.mjs."""
 
 import asyncio
-import json
-import sys
-import warnings
 from contextlib import AsyncExitStack
 
 from sdks import connected, of_both_eras, types
-from telling import lacks, same, told
+from telling import JOB, lacks, same, told
 
-JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
 OVER_HTTP = JOB["way"] == "http"
 REPLICAS = JOB.get("replicas", False)
@@ -64,21 +60,14 @@ async def counts(session, server):
                 same(await called(other, "count"), f"{count - 1}")
 
 
-class Changes:
-    """The notifications that the list of tools changed, each once."""
+def noting(changes):
+    """Puts the notifications that the list of tools changed into a queue."""
 
-    def __init__(self):
-        self.queue = asyncio.Queue()
-
-    async def __call__(self, message):
+    async def note(message):
         if isinstance(message, types.ToolListChangedNotification):
-            self.queue.put_nowait(message)
+            changes.put_nowait(message)
 
-    def __aiter__(self):
-        return self
-
-    async def __anext__(self):
-        return await self.queue.get()
+    return note
 
 
 async def grows(session, changes, kind):
@@ -90,27 +79,26 @@ async def grows(session, changes, kind):
     async def enable():
         same(await called(session, "enable_toolset", name=tool), f"{tool} was added")
 
-    async def appears(notifications):
+    async def appears(next_change):
         # Other clients add tools to the same server meanwhile, so the first change may be theirs.
-        async for _ in notifications:
-            if await is_listed():
-                return
-        raise AssertionError(f"the notifications ended before {tool} was listed")
+        await next_change()
+        while not await is_listed():
+            await next_change()
 
     same(await is_listed(), False)
     if IS_MODERN:
         async with session.listen(tools_list_changed=True) as stream:
             await enable()
-            await asyncio.wait_for(appears(stream), 60)
+            await asyncio.wait_for(appears(aiter(stream).__anext__), 60)
     else:
         await enable()
-        await asyncio.wait_for(appears(changes), 60)
+        await asyncio.wait_for(appears(changes.get), 60)
     same(await called(session, tool), f"{tool} was called")
 
 
 async def of_one(server):
-    changes = Changes()
-    async with connected(JOB, server, changes, **CALLBACKS) as session:
+    changes = asyncio.Queue()
+    async with connected(JOB, server, noting(changes), **CALLBACKS) as session:
 
         async def are_of_the_era():
             members([await session.list_tools(), await session.call_tool("count", {})])
@@ -129,8 +117,8 @@ async def of_one(server):
     if OVER_HTTP and REPLICAS:
         lacks(GROWS, OF_ONE_REPLICA, server)
     elif OVER_HTTP:
-        changes = Changes()
-        async with connected(JOB, server, changes) as session:
+        changes = asyncio.Queue()
+        async with connected(JOB, server, noting(changes)) as session:
             await told(GROWS, lambda: grows(session, changes, "plain"), server)
 
 
@@ -138,6 +126,4 @@ async def main():
     await asyncio.gather(*map(of_one, of_both_eras(JOB)))
 
 
-# The SDK warns that what only sessions have is deprecated.
-warnings.simplefilter("ignore")
 asyncio.run(main())

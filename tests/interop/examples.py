@@ -2,18 +2,18 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 from library import answers, declaring, started
-from telling import VARIANT, same, told
+from sdks import pages
+from telling import JOB, VARIANT, same, told
 
 
-def target(job, example):
+def target(example):
     """A way to the example; a client that sets no `_meta` has its variant by the address or the command line."""
-    there = job["targets"][example["example"]]
+    there = JOB["targets"][example["example"]]
     pinned = example.get("pinned")
-    if job["way"] == "http":
+    if JOB["way"] == "http":
         return f"{there['url']}/v/{pinned}" if pinned else there["url"]
     return started(there["command"] + (["--variant", pinned] if pinned else []), cwd=there["directory"])
 
@@ -21,7 +21,8 @@ def target(job, example):
 async def holds(session, wanted):
     variant = wanted.get("variant")
     if "lists" in wanted:
-        same(await names(session, variant), wanted["lists"])
+        tools = await pages(session.list_tools, "tools", meta={VARIANT: variant} if variant else None)
+        same([tool.name for tool in tools], wanted["lists"])
     elif cursor_of := wanted.get("cursorOf"):
         page = await session.list_tools(meta={VARIANT: cursor_of})
         if page.next_cursor is None:
@@ -33,31 +34,20 @@ async def holds(session, wanted):
         await answers(session, wanted)
 
 
-async def names(session, variant):
-    """The names of all tools of a variant."""
-    found, cursor = [], None
-    while True:
-        page = await session.list_tools(cursor=cursor, meta={VARIANT: variant} if variant else None)
-        found += [tool.name for tool in page.tools]
-        if (cursor := page.next_cursor) is None:
-            return found
-
-
-async def asked(job, example, what):
-    async with declaring(job, target(job, example), example.get("features"), example.get("hints")) as session:
+async def asked(example, what):
+    async with declaring(target(example), example.get("features"), example.get("hints")) as session:
         for wanted in example["cases"]:
             await told(f"{what}: {wanted['name']}", lambda: holds(session, wanted))
 
 
 async def main():
-    job = json.loads(sys.argv[1])
     examples = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
     for example in examples:
-        if job["way"] not in example.get("ways", [job["way"]]):
+        if JOB["way"] not in example.get("ways", [JOB["way"]]):
             continue
         pinned = example.get("pinned")
         what = f"{example['example']} as {pinned}" if pinned else example["example"]
-        await told(f"{what}: connects and closes", lambda: asked(job, example, what))
+        await told(f"{what}: connects and closes", lambda: asked(example, what))
 
 
 asyncio.run(main())

@@ -11,15 +11,7 @@ import fastmcp_tasks  # noqa: F401
 
 
 @asynccontextmanager
-async def connected(
-    target,
-    *,
-    mode,
-    elicitation_callback=None,
-    sampling_callback=None,
-    list_roots_callback=None,
-    **more,
-):
+async def connected(target, *, elicitation_callback=None, sampling_callback=None, list_roots_callback=None, **more):
     """A client of `target`, a URL or how to start a program."""
     if elicitation_callback:
 
@@ -41,7 +33,7 @@ async def connected(
         more["roots"] = roots
     if not isinstance(target, str):
         target = StdioTransport(target.command, target.args, env=target.env, keep_alive=False)
-    async with Client(target, mode=mode, timeout=60, **more) as client:
+    async with Client(target, timeout=60, **more) as client:
         yield FastMcp(client)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,30 +11,30 @@ from mcp.client.extension import advertise
 from mcp.client.stdio import StdioServerParameters
 
 from sdks import MCPError, written
-from telling import VARIANT, same, told
+from telling import JOB, VARIANT, same, told
 
 NEGOTIATION = "io.modelcontextprotocol/content-negotiation"
 VARIANTS = "io.modelcontextprotocol/server-variants"
 
 
-async def holds(job, wanted):
+async def holds(wanted):
     """One case, on a connection and a server of its own."""
-    program = str(Path(job["programs"]) / wanted["program"])
-    if job["way"] == "stdio":
-        await asks(job, started([program, "--stdio"]), wanted)
+    program = str(Path(JOB["programs"]) / wanted["program"])
+    if JOB["way"] == "stdio":
+        await asks(started([program, "--stdio"]), wanted)
         return
     pipe = asyncio.subprocess.PIPE
     server = await asyncio.create_subprocess_exec(program, "--http", "127.0.0.1:0", stdout=pipe)
     try:
         url = (await server.stdout.readline()).decode().strip()
-        await asks(job, url, wanted)
+        await asks(url, wanted)
     finally:
         server.kill()
         await server.wait()
 
 
-async def asks(job, target, wanted):
-    async with declaring(job, target, wanted.get("features"), wanted.get("hints")) as session:
+async def asks(target, wanted):
+    async with declaring(target, wanted.get("features"), wanted.get("hints")) as session:
         await answers(session, wanted)
 
 
@@ -46,16 +45,16 @@ def started(command, **more):
 
 
 @asynccontextmanager
-async def declaring(job, target, features=None, hints=None):
+async def declaring(target, features=None, hints=None):
     """A client that declares these, if there are any, and finds out by probing that it speaks the era of the job."""
     extensions = []
     if features is not None:
         extensions.append(advertise(NEGOTIATION, {"version": "1.0", "features": features}))
     if hints:
         extensions.append(advertise(VARIANTS, {"variantHints": {"hints": hints}}))
-    mode = "auto" if job["era"] == "modern" else "legacy"
+    mode = "auto" if JOB["era"] == "modern" else "legacy"
     async with Client(target, mode=mode, extensions=extensions or None, read_timeout_seconds=60) as session:
-        same("modern" if session.protocol_version >= "2026" else "legacy", job["era"])
+        same("modern" if session.protocol_version >= "2026" else "legacy", JOB["era"])
         yield session
 
 
@@ -105,10 +104,9 @@ def at(value, pointer):
 
 
 async def main():
-    job = json.loads(sys.argv[1])
     cases = json.loads(Path(__file__).with_name("library.json").read_text(encoding="utf-8"))
     for wanted in cases:
-        await told(wanted["name"], lambda: holds(job, wanted))
+        await told(wanted["name"], lambda: holds(wanted))
 
 
 if __name__ == "__main__":

@@ -2,29 +2,24 @@
 
 import asyncio
 import json
-import re
-import sys
 from base64 import urlsafe_b64decode
 from contextlib import AsyncExitStack
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from pathlib import Path
+from urllib.parse import parse_qsl, urljoin
 
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientMetadata
 from sdks import IS_FIRST, connected, httpx, written
-from telling import same, told
+from telling import JOB, same, told
 
 if not IS_FIRST:
     from mcp.client.auth import AuthorizationCodeResult
 
-JOB = json.loads(sys.argv[1])
 STANDARD = "/mcp"
 COMPACT = "/mcp/v/compact"
 
 # The authorization server redirects there. Nothing listens: the parameters are read from the redirect.
 CALLBACK = "http://127.0.0.1:7777/callback"
-
-# More pages than a login has.
-MAX_STEPS = 12
 
 
 class Credentials:
@@ -54,20 +49,13 @@ class Person:
         self.who = who
 
     async def open(self, url):
-        """Fills in the forms at `url`, until the authorization server redirects to the client."""
-        async with httpx.AsyncClient() as http:
-            body = None
-            for _ in range(MAX_STEPS):
-                response = await (http.post(url, data=body) if body else http.get(url))
-                body = None
-                if location := response.headers.get("location"):
-                    url = urljoin(url, location)
-                    if url.startswith(CALLBACK):
-                        self.redirected = dict(parse_qsl(urlsplit(url).query))
-                        return
-                else:
-                    url, body = form(response, url, self.who)
-        raise AssertionError(f"{MAX_STEPS} pages, and no redirect to {CALLBACK}; the last is {url}")
+        """Has consent.mjs fill in the forms at `url`, until the authorization server redirects to the client."""
+        script, pipe = str(Path(__file__).with_name("consent.mjs")), asyncio.subprocess.PIPE
+        person = await asyncio.create_subprocess_exec("node", script, url, CALLBACK, self.who, stdout=pipe, stderr=pipe)
+        printed, problem = await person.communicate()
+        if person.returncode != 0:
+            raise AssertionError(problem.decode()[-600:])
+        self.redirected = dict(parse_qsl(printed.decode().strip()))
 
     async def returned(self):
         """The parameters of the redirect, as the SDK wants them."""
@@ -79,16 +67,7 @@ class Person:
         return AuthorizationCodeResult(code=code, state=state, iss=self.redirected.get("iss"))
 
 
-def form(response, url, who):
-    """Where to send the form of a page, a login or the consent after it, and what."""
-    action = re.search(r'<form[^>]* action="([^"]+)"', response.text)
-    prompt = re.search(r'name="prompt" value="(\w+)"', response.text)
-    if not action or not prompt:
-        raise AssertionError(f"{url} answers {response.status_code} without a form: {response.text[:300]}")
-    return urljoin(url, action[1]), {"prompt": prompt[1], "login": who, "password": "any"}
-
-
-def authentication(url, credentials, who="ann"):
+def authentication(url, credentials, who):
     """What the SDK needs to log in to `url` as `who`."""
     metadata = OAuthClientMetadata(
         client_name="interop",
@@ -101,10 +80,16 @@ def authentication(url, credentials, who="ann"):
     return OAuthClientProvider(url, metadata, credentials, person.open, person.returned)
 
 
-async def check_received(recorder, mark, token):
-    """What the server received from Vary has `mark` in it once, and no token."""
+async def call(session, mark):
+    """Calls a tool with `mark`; what the server received from Vary since it was started."""
+    result = await session.call_tool("echo", {"said": mark})
+    same(written(result)["structuredContent"], {"said": mark})
     async with httpx.AsyncClient() as http:
-        received = (await http.get(urljoin(recorder, "/received"))).json()
+        return (await http.get(urljoin(JOB["recorder"], "/received"))).json()
+
+
+def check_received(received, mark, token):
+    """What the server received from Vary has `mark` in it once, and no token."""
     same(len([it for it in received if mark in it["body"]]), 1)
     for request in received:
         names = request["headers"][::2]
@@ -130,38 +115,39 @@ def names(tools):
     return [tool["name"] for tool in tools]
 
 
-async def of_address(address, lists):
-    """Everything that a client does that knows nothing but the URL of `address`."""
-    url = urljoin(JOB["url"], address)
+async def logged_in(what, url, checks, who="ann"):
+    """Everything that a client does that knows nothing but `url`: `who` logs in, and makes the `checks`."""
     credentials = Credentials()
     session = None
     async with AsyncExitStack() as stack:
 
         async def log_in():
             nonlocal session
-            target = connected({**JOB, address: {"url": url}}, address, auth=authentication(url, credentials))
+            target = connected({**JOB, what: {"url": url}}, what, auth=authentication(url, credentials, who))
             opened = await stack.enter_async_context(target)
             if credentials.tokens is None:
                 raise AssertionError(f"{url} lets in a client without a login")
             session = opened
 
-        async def call():
-            mark = f"{JOB['client']} {JOB['era']} {address}"
-            result = await session.call_tool("echo", {"said": mark})
-            same(written(result)["structuredContent"], {"said": mark})
-            await check_received(JOB["recorder"], mark, credentials.tokens.access_token)
-
-        await told("logs in from the URL alone", log_in, address)
-        if session is None:
-            return
-        await told("lists the tools of the address", lambda: check_lists(session, address, lists), address)
-        await told("calls a tool, and the server behind receives no token", call, address)
+        await told("logs in from the URL alone", log_in, what)
+        for name, check in checks.items() if session else []:
+            await told(name, lambda: check(session, credentials.tokens.access_token), what)
 
 
-async def check_exchanged(mark, who, inbound):
+async def of_address(address, lists):
+    async def calls(session, token):
+        mark = f"{JOB['client']} {JOB['era']} {address}"
+        check_received(await call(session, mark), mark, token)
+
+    checks = {
+        "lists the tools of the address": lambda session, _: check_lists(session, address, lists),
+        "calls a tool, and the server behind receives no token": calls,
+    }
+    await logged_in(address, urljoin(JOB["url"], address), checks)
+
+
+def check_exchanged(received, mark, who, inbound):
     """What the server received from Vary has `mark` in it once, with a token for `who`; and none for anybody but the server."""
-    async with httpx.AsyncClient() as http:
-        received = (await http.get(urljoin(JOB["recorder"], "/received"))).json()
     owners = []
     for request in received:
         names, values = request["headers"][::2], request["headers"][1::2]
@@ -177,27 +163,14 @@ async def check_exchanged(mark, who, inbound):
 
 
 async def of_person(who):
-    """Logs in and calls, while another person does; the server behind gets tokens in exchange for theirs."""
-    credentials = Credentials()
-    session = None
-    async with AsyncExitStack() as stack:
+    """Calls while another person does; the server behind gets tokens in exchange for theirs."""
 
-        async def log_in():
-            nonlocal session
-            target = connected(
-                {**JOB, who: {"url": JOB["url"]}}, who, auth=authentication(JOB["url"], credentials, who)
-            )
-            session = await stack.enter_async_context(target)
+    async def calls(session, token):
+        mark = f"{who} {JOB['client']} {JOB['era']}"
+        check_exchanged(await call(session, mark), mark, who, token)
 
-        async def call():
-            mark = f"{who} {JOB['client']} {JOB['era']}"
-            result = await session.call_tool("echo", {"said": mark})
-            same(written(result)["structuredContent"], {"said": mark})
-            await check_exchanged(mark, who, credentials.tokens.access_token)
-
-        await told("logs in from the URL alone", log_in, who)
-        if session is not None:
-            await told("calls a tool, and the server behind gets the token of this person alone", call, who)
+    checks = {"calls a tool, and the server behind gets the token of this person alone": calls}
+    await logged_in(who, JOB["url"], checks, who)
 
 
 async def main():

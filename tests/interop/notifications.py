@@ -1,14 +1,10 @@
 """The notifications of changes that the Python SDK receives. The same as in notifications.mjs."""
 
 import asyncio
-import json
-import sys
-import warnings
 
 from sdks import MCPError, connected, types, written
-from telling import VARIANT, same, told
+from telling import JOB, VARIANT, same, told
 
-JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
 NOTIFIED = "is notified of a change of a resource"
 WATCHED = "test://watched-resource"
@@ -140,6 +136,4 @@ async def main():
         )
 
 
-# The SDK says of what sessions have that it is on its way out.
-warnings.simplefilter("ignore")
 asyncio.run(main())

@@ -31,11 +31,7 @@ function matches(found, wanted) {
 /** `vary config check` finds nothing wrong. */
 function checks(example, directory) {
   const file = join(root, "examples/configurations", `${example}.yaml`);
-  const { status, stdout, stderr } = spawnSync(vary, ["config", "check", file], {
-    cwd: directory,
-    env,
-    encoding: "utf8",
-  });
+  const { status, stdout, stderr } = spawnSync(vary, ["config", "check", file], { cwd: directory, env, encoding: "utf8" });
   if (status !== 0) throw new Error(`${stdout}${stderr}`);
 }
 

@@ -2,27 +2,23 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 from library import VARIANTS, declaring, started
 from sdks import MCPError, types
-from telling import VARIANT, same, text, told
+from telling import JOB, VARIANT, same, text, told
 
 OFFERED = ["standard", "compact", "directory", "read-only"]
 
 
-def load_job():
-    job = json.loads(sys.argv[1])
-    servers = Path(__file__).with_name("servers.json").read_text(encoding="utf-8")
-    directory = json.dumps(job.get("directory", ""), ensure_ascii=False)[1:-1]
-    job["expected"] = json.loads(servers.replace("{directory}", directory))[job["server"]]
-    return job
+SERVERS = Path(__file__).with_name("servers.json").read_text(encoding="utf-8")
+DIRECTORY = json.dumps(JOB.get("directory", ""), ensure_ascii=False)[1:-1]
+EXPECTED = json.loads(SERVERS.replace("{directory}", DIRECTORY))[JOB["server"]]
 
 
-def client(job, features=None):
+def client(features=None):
     """A client of the job's server that declares `features`, or nothing."""
-    return declaring(job, job.get("url") or started(job["command"]), features)
+    return declaring(JOB.get("url") or started(JOB["command"]), features)
 
 
 def expect_value(result, structured):
@@ -47,9 +43,9 @@ async def failure(action):
     raise AssertionError(f"no error but {result!r:.200}")
 
 
-async def lists_tools(expected, session):
+async def lists_tools(session, tools):
     listed = names(await session.list_tools())
-    same([name for name in expected["tools"] if name not in listed], [])
+    same([name for name in tools if name not in listed], [])
 
 
 async def calls(session, call):
@@ -101,23 +97,21 @@ async def completes(session, completion):
     same(result.completion.values, completion["values"])
 
 
-async def as_served(expected, session):
+async def as_served(session):
     """What a client sees that knows neither extension: what the server said."""
-    structured = expected["structured"]
-    await told("lists tools", lambda: lists_tools(expected, session))
-    if call := expected.get("call"):
-        await told(f"calls {call['name']}", lambda: calls(session, call))
-    await told(f"calls {structured['name']}", lambda: calls_structured(session, structured))
-    if progress := expected.get("progress"):
-        await told(f"sees the progress of {progress['name']}", lambda: sees_progress(session, progress))
-    if resource := expected.get("resource"):
-        await told("lists and reads resources", lambda: reads(session, resource))
-    if template := expected.get("template"):
-        await told("lists templates", lambda: lists_templates(session, template))
-    if prompt := expected.get("prompt"):
-        await told("lists and gets prompts", lambda: gets(session, prompt))
-    if completion := expected.get("completion"):
-        await told("completes an argument", lambda: completes(session, completion))
+    for key, check, title in [
+        ("tools", lists_tools, "lists tools"),
+        ("call", calls, "calls {name}"),
+        ("structured", calls_structured, "calls {name}"),
+        ("progress", sees_progress, "sees the progress of {name}"),
+        ("resource", reads, "lists and reads resources"),
+        ("template", lists_templates, "lists templates"),
+        ("prompt", gets, "lists and gets prompts"),
+        ("completion", completes, "completes an argument"),
+    ]:
+        if wanted := EXPECTED.get(key):
+            values = wanted if isinstance(wanted, dict) else {}
+            await told(title.format_map(values), lambda: check(session, wanted))
 
 
 async def is_offered(session):
@@ -156,19 +150,19 @@ async def is_told_of_its_variant(session):
     same((error.code, error.data["activeVariant"]), (-32602, "standard"))
 
 
-async def variants(expected, session):
+async def variants(session):
     """What selecting a variant changes."""
     await told("is offered the variants", lambda: is_offered(session))
     await told("sees a smaller list in compact, and the whole one again after it", lambda: sees_less(session))
-    await told("calls in compact", lambda: calls_in_compact(session, expected["structured"]))
+    await told("calls in compact", lambda: calls_in_compact(session, EXPECTED["structured"]))
     await told("learns which variants exist when it selects another", lambda: is_told_of_variants(session))
     await told("learns the active variant when a tool does not exist", lambda: is_told_of_its_variant(session))
 
 
-async def negotiated(job, features, holds):
+async def negotiated(features, holds):
     """One call by a client that declares `features`."""
-    structured = job["expected"]["structured"]
-    async with client(job, features) as session:
+    structured = EXPECTED["structured"]
+    async with client(features) as session:
         # Clients validate against the schema they listed.
         await session.list_tools()
         holds(await session.call_tool(structured["name"], structured["arguments"]), structured)
@@ -193,21 +187,20 @@ def markdown(result, structured):
     expect_value(result, structured)
 
 
-async def undeclared(job):
+async def undeclared():
     """Everything that one client does that declares nothing."""
-    async with client(job) as session:
-        await as_served(job["expected"], session)
-        if job.get("vary"):
-            await variants(job["expected"], session)
+    async with client() as session:
+        await as_served(session)
+        if JOB.get("vary"):
+            await variants(session)
 
 
 async def main():
-    job = load_job()
-    await told("opens and closes", lambda: undeclared(job))
-    if job.get("vary"):
+    await told("opens and closes", lambda: undeclared())
+    if JOB.get("vary"):
         agent, human = ["agent", "format=json"], ["human", "format=markdown"]
-        await told("an agent gets the bare value", lambda: negotiated(job, agent, bare_value))
-        await told("a person gets markdown", lambda: negotiated(job, human, markdown))
+        await told("an agent gets the bare value", lambda: negotiated(agent, bare_value))
+        await told("a person gets markdown", lambda: negotiated(human, markdown))
 
 
 asyncio.run(main())

@@ -98,15 +98,13 @@ async function main(start) {
   await server.stop();
 }
 
-writeFileSync(
-  configuration,
-  JSON.stringify({
-    "public-url": origin,
-    "start-wait": "60s",
-    auth: { issuers: [{ issuer: `http://127.0.0.1:${issuerPort}`, scopes: [SCOPE] }] },
-    servers: { fixture: { command: fixture, args: ["--stdio"] } },
-  }),
-);
+const settings = {
+  "public-url": origin,
+  "start-wait": "60s",
+  auth: { issuers: [{ issuer: `http://127.0.0.1:${issuerPort}`, scopes: [SCOPE] }] },
+  servers: { fixture: { command: fixture, args: ["--stdio"] } },
+};
+writeFileSync(configuration, JSON.stringify(settings));
 let gateway;
 await main(async (keys) => {
   const server = await startAuthorizationServer({ port: issuerPort, keys });

@@ -1,6 +1,7 @@
 """The Python SDK 1.x and 2.x, and FastMCP 4, called alike; the environment has one of them."""
 
 import os
+import warnings
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
@@ -17,7 +18,12 @@ if IS_FIRST:
     from mcp.client.stdio import StdioServerParameters, stdio_client
     from mcp.shared.exceptions import McpError as MCPError
 else:
-    import discover_timeout  # noqa: F401
+    from mcp.client import session
+
+    # A server that has not answered `server/discover` by then is taken for one of the older revision. Beside other jobs, a
+    # server that is written in Python can take longer to start than the SDK's ten seconds.
+    session.DISCOVER_TIMEOUT_SECONDS = 60.0
+
     import httpx2 as httpx
     import mcp_types as types
     from mcp.client.client import Client
@@ -28,8 +34,10 @@ from mcp.client.streamable_http import streamable_http_client
 if IS_FASTMCP:
     import fastmcp_client
 
-__all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "httpx", "of_both_eras", "types", "written"]
+__all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "httpx", "of_both_eras", "pages", "types", "written"]
 
+# The SDK warns that what only sessions have is deprecated.
+warnings.simplefilter("ignore")
 
 SDK_SERVERS = ["typescript-sdk", "python-sdk", "fastmcp"]
 
@@ -43,6 +51,16 @@ def of_both_eras(job):
 def written(model):
     """As it is on the wire: the SDKs have other names for its members."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def pages(ask, name, **params):
+    """The items of a list, of all its pages."""
+    found, cursor = [], None
+    while True:
+        page = await ask(cursor=cursor, **params)
+        found += getattr(page, name)
+        if (cursor := page.next_cursor) is None:
+            return found
 
 
 def connected(job, server, message_handler=None, auth=None, **more):

@@ -79,36 +79,26 @@ const OF_SDKS = {
 async function all(server, { form, sample, use, visit, roots }) {
   const answers = { "roots/list": shows(ROOTS) };
   const client = await connected(server, answers);
-  /** Calls a tool while `method` is answered so, and holds its text against `part`. */
-  const asks = async (method, answer, [tool, args], part) => {
-    answers[method] = answer;
-    holds(await called(client, tool, args), part);
+  const seen = [];
+  const accept = ({ params }) => {
+    seen.push(params.mode, params.url);
+    return { action: "accept" };
   };
-  if (form) {
-    const fill = accepts({ name: "Ada", check: true });
-    await told("fills in a form", () => asks("elicitation/create", fill, form, form[2]), server);
-    const decline = () => ({ action: "decline" });
-    await told("declines a form", () => asks("elicitation/create", decline, form, form[3]), server);
-  }
-  if (sample) {
-    await told("samples", () => asks("sampling/createMessage", sampled, sample, sample[2]), server);
-  }
-  if (use) {
-    await told("samples with tools", () => asks("sampling/createMessage", used, use, use[2]), server);
-  }
-  if (visit) {
-    await told("visits an address", async () => {
-      const seen = [];
-      const accept = ({ params }) => {
-        seen.push(params.mode, params.url);
-        return { action: "accept" };
-      };
-      await asks("elicitation/create", accept, visit, visit[2]);
-      same(seen, ["url", "https://example.org/visit"]);
+  const decline = () => ({ action: "decline" });
+  for (const [title, method, answer, tool, part] of [
+    ["fills in a form", "elicitation/create", accepts({ name: "Ada", check: true }), form, 2],
+    ["declines a form", "elicitation/create", decline, form, 3],
+    ["samples", "sampling/createMessage", sampled, sample, 2],
+    ["samples with tools", "sampling/createMessage", used, use, 2],
+    ["visits an address", "elicitation/create", accept, visit, 2],
+    ["shows its roots", "roots/list", shows(ROOTS), roots, 2],
+  ]) {
+    if (!tool) continue;
+    await told(title, async () => {
+      answers[method] = answer;
+      holds(await called(client, tool[0], tool[1]), tool[part]);
+      if (answer === accept) same(seen, ["url", "https://example.org/visit"]);
     }, server);
-  }
-  if (roots) {
-    await told("shows its roots", () => asks("roots/list", shows(ROOTS), roots, roots[2]), server);
   }
   return { client, answers };
 }

@@ -1,16 +1,12 @@
 """What servers ask of the Python SDK: forms, visits, samples and roots. The same as in server_requests.mjs."""
 
 import asyncio
-import json
 import os
-import sys
-import warnings
 from contextlib import suppress
 
 from sdks import MCPError, connected, of_both_eras, types, written
-from telling import holds, lacks, same, text, told
+from telling import JOB, holds, lacks, same, text, told
 
-JOB = json.loads(sys.argv[1])
 IS_LEGACY = JOB["era"] == "legacy"
 ROOTS = ["file:///one"]
 
@@ -110,36 +106,29 @@ OF_ASKING = {"use": ("weather", {}, "tool_use look-out")}
 
 async def all_of(server, session, answers, tools):
     """Asks everything that a server asks, of one client."""
+    seen = []
 
-    def asks(kind, part=2, **changed):
-        async def check():
-            vars(answers).update(changed)
-            tool, arguments, *parts = tools[kind]
-            holds(await called(session, tool, arguments), parts[part - 2])
+    def visit(params):
+        seen.extend([params.mode, params.url])
+        return types.ElicitResult(action="accept")
 
-        return check
+    async def asks(tool, arguments, part, changed):
+        vars(answers).update(changed)
+        holds(await called(session, tool, arguments), part)
+        if changed.get("elicit") is visit:
+            same(seen, ["url", "https://example.org/visit"])
 
-    async def visits():
-        seen = []
-
-        def visit(params):
-            seen.extend([params.mode, params.url])
-            return types.ElicitResult(action="accept")
-
-        await asks("visit", elicit=visit)()
-        same(seen, ["url", "https://example.org/visit"])
-
-    if "form" in tools:
-        await told("fills in a form", asks("form", elicit=accepts(name="Ada", check=True)), server)
-        await told("declines a form", asks("form", 3, elicit=declines), server)
-    if "sample" in tools:
-        await told("samples", asks("sample", sample=sampled), server)
-    if "use" in tools:
-        await told("samples with tools", asks("use", sample=used), server)
-    if "visit" in tools:
-        await told("visits an address", visits, server)
-    if "roots" in tools:
-        await told("shows its roots", asks("roots"), server)
+    for name, kind, part, changed in [
+        ("fills in a form", "form", 2, {"elicit": accepts(name="Ada", check=True)}),
+        ("declines a form", "form", 3, {"elicit": declines}),
+        ("samples", "sample", 2, {"sample": sampled}),
+        ("samples with tools", "use", 2, {"sample": used}),
+        ("visits an address", "visit", 2, {"elicit": visit}),
+        ("shows its roots", "roots", 2, {}),
+    ]:
+        if kind in tools:
+            tool = tools[kind]
+            await told(name, lambda: asks(tool[0], tool[1], tool[part], changed), server)
 
 
 async def in_sessions(name, action, server):
@@ -265,6 +254,4 @@ async def main():
             await all_of(server, session, answers, OF_SDKS)
 
 
-# The SDK says of what sessions have that it is on its way out.
-warnings.simplefilter("ignore")
 asyncio.run(main())

@@ -4,12 +4,11 @@ shaped-results.mjs holds it against what the server said. shaped.mjs asks the sa
 import asyncio
 import json
 import re
-import sys
 from pathlib import Path
 
 from library import declaring, started
 from sdks import written
-from telling import said, same, told
+from telling import JOB, said, same, told
 
 
 async def faults_of(judge, received):
@@ -25,12 +24,12 @@ def result_of(got):
     return written(got) | {"structuredContent": got.structured_content}
 
 
-async def holds(session, judge, job, tags):
+async def holds(session, judge, tags):
     """All answers that a client of these tags gets."""
     tools = (await session.list_tools()).tools
-    tools = [tool for tool in tools if not any(rows["tool"] == tool.name for rows in job["rows"])]
+    tools = [tool for tool in tools if not any(rows["tool"] == tool.name for rows in JOB["rows"])]
     calls = [session.call_tool(tool.name, {}) for tool in tools]
-    received = {"era": job["era"], "calls": []} | ({} if tags is None else {"tags": tags})
+    received = {"era": JOB["era"], "calls": []} | ({} if tags is None else {"tags": tags})
     for tool, got in zip(tools, await asyncio.gather(*calls, return_exceptions=True)):
         outcome = {"failed": said(got)} if isinstance(got, Exception) else {"got": result_of(got)}
         received["calls"].append({"tool": written(tool), **outcome})
@@ -56,22 +55,21 @@ async def reads_rows(session, server, rows):
 
 
 async def main():
-    job = json.loads(sys.argv[1])
-    server = json.loads(Path(job["recording"]).read_text(encoding="utf-8"))
+    server = json.loads(Path(JOB["recording"]).read_text(encoding="utf-8"))
     script, pipe = str(Path(__file__).with_name("shaped-results.mjs")), asyncio.subprocess.PIPE
-    judge = await asyncio.create_subprocess_exec("node", script, job["recording"], stdin=pipe, stdout=pipe)
-    target = job["url"] if job["way"] == "http" else started(job["command"])
+    judge = await asyncio.create_subprocess_exec("node", script, JOB["recording"], stdin=pipe, stdout=pipe)
+    target = JOB["url"] if JOB["way"] == "http" else started(JOB["command"])
 
     async def of(tags, check):
         # A list without tags is declared, too.
-        async with declaring(job, target, tags) as session:
+        async with declaring(target, tags) as session:
             await check(session)
 
-    for tags in job["sets"]:
+    for tags in JOB["sets"]:
         name = "nothing declared" if tags is None else f"[{','.join(tags)}]"
-        await told(name, lambda: of(tags, lambda session: holds(session, judge, job, tags)))
+        await told(name, lambda: of(tags, lambda session: holds(session, judge, tags)))
     # On stdio each connection is a process: one of the sets will do.
-    for rows in job["rows"] if job["way"] == "http" else job["rows"][:1]:
+    for rows in JOB["rows"] if JOB["way"] == "http" else JOB["rows"][:1]:
         name, tags = f"the rows of {rows['tool']}", ["verbosity=compact"]
         await told(name, lambda: of(tags, lambda session: reads_rows(session, server, rows)))
 

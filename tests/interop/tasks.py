@@ -1,21 +1,17 @@
 """Tasks with the Python SDK. The same as in tasks.mjs: 1.x makes those of 2025-11-25, 2.x has hooks for extensions."""
 
 import asyncio
-import json
-import sys
-import warnings
 from contextlib import asynccontextmanager
 
 from sdks import IS_FASTMCP, IS_FIRST, MCPError, connected, types
 from tasks_core import CoreTasks, cannot_make_a_task
-from telling import holds, lacks, same, text, told
+from telling import JOB, holds, lacks, same, text, told
 
 if IS_FASTMCP:
     from tasks_fastmcp import FastMcpTasks
 elif not IS_FIRST:
     from tasks_extension import ExtensionTasks
 
-JOB = json.loads(sys.argv[1])
 IS_LEGACY = JOB["era"] == "legacy"
 
 LISTS = "lists the tasks that it had made"
@@ -239,6 +235,4 @@ async def main():
     await asyncio.gather(*map(of_the_core, cores), *extensions, *map(of_fastmcp, fastmcp))
 
 
-# The SDK says of what 2025-11-25 has that it is on its way out.
-warnings.simplefilter("ignore")
 asyncio.run(main())

@@ -1,8 +1,12 @@
 """Lines for what was checked, and what it is checked against, with whichever SDK."""
 
 import json
+import sys
 
 VARIANT = "io.modelcontextprotocol/server-variant"
+
+# What the script is asked to do, by its command line.
+JOB = json.loads(sys.argv[1])
 
 
 def same(found, wanted):

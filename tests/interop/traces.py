@@ -12,9 +12,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 import tracing
-from telling import same, told
+from telling import JOB, same, told
 
-JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
 HERE = os.path.dirname(os.path.abspath(__file__))
 

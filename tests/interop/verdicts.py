@@ -5,16 +5,13 @@ verdicts.mjs does the same with `ajv`. `cargo run -p mcp-vary-view --example ver
 import asyncio
 import json
 import re
-import sys
 from copy import deepcopy
 from pathlib import Path
 
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend, validator_for
 
-from telling import told
-
-JOB = json.loads(sys.argv[1])
+from telling import JOB, told
 
 
 def matches(validator, pattern, instance, schema):

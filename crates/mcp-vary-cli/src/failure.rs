@@ -6,7 +6,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use mcp_vary_gateway::ConnectError;
-use mcp_vary_upstream::UpstreamError;
+use mcp_vary_upstream::{RAISE_START_TIMEOUT, UpstreamError};
 
 use self::refused_variant::refused_address;
 
@@ -73,10 +73,10 @@ impl Failure {
         })
     }
 
-    /// The same for a server of the command line, which has no settings.
+    /// The failure as it is for a server of the command line, which has no settings.
     pub(crate) fn without_file(mut self) -> Self {
         let instead = "write it to a file with `start-timeout: 5m`, and name that file";
-        self.text = self.text.replace("raise its `start-timeout`", instead);
+        self.text = self.text.replace(RAISE_START_TIMEOUT, instead);
         self
     }
 
@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn the_advice_for_a_server_of_the_command_line_can_be_followed_there() {
-        let why = "it wrote nothing; if it downloads or builds first, raise its `start-timeout`";
+        let why =
+            format!("it wrote nothing; if it downloads or builds first, {RAISE_START_TIMEOUT}");
         assert_eq!(
             Failure::command(why).without_file().to_string(),
             "it wrote nothing; if it downloads or builds first, write it to a file with `start-timeout: 5m`, and name that \

@@ -277,26 +277,21 @@ fn every_format_has_a_name() {
 
 #[test]
 fn the_templates_of_continue_become_variables() {
-    for (written, expected) in [
-        ("${{ secrets.TOKEN }}", "${SECRETS_TOKEN}"),
-        ("${{secrets.TOKEN}}", "${SECRETS_TOKEN}"),
-        ("${{ inputs.user-name }}", "${INPUTS_USER_NAME}"),
-        ("${{ secrets.org/pkg/KEY }}", "${SECRETS_ORG_PKG_KEY}"),
-        (
-            "Bearer ${{ secrets.A }}:${{ inputs.B }}!",
-            "Bearer ${SECRETS_A}:${INPUTS_B}!",
-        ),
-        ("${{ vars.X }} ${HOME}", "${VARS_X} ${HOME}"),
-        ("${{ secrets.A || 'x' }}", "${SECRETS_A_X}"),
-        ("${{ secrets.TOKEN", "$${{ secrets.TOKEN"),
-        ("${{ secrets.TOKEN }", "$${{ secrets.TOKEN }"),
-        (
-            "${{ secrets.A } ${{ secrets.B }}",
-            "$${{ secrets.A } ${SECRETS_B}",
-        ),
-        ("$${{ secrets.A }}", "$${{ secrets.A }}"),
-        ("{{ secrets.A }}", "{{ secrets.A }}"),
+    for case in [
+        "${{ secrets.TOKEN }} => ${SECRETS_TOKEN}",
+        "${{secrets.TOKEN}} => ${SECRETS_TOKEN}",
+        "${{ inputs.user-name }} => ${INPUTS_USER_NAME}",
+        "${{ secrets.org/pkg/KEY }} => ${SECRETS_ORG_PKG_KEY}",
+        "Bearer ${{ secrets.A }}:${{ inputs.B }}! => Bearer ${SECRETS_A}:${INPUTS_B}!",
+        "${{ vars.X }} ${HOME} => ${VARS_X} ${HOME}",
+        "${{ secrets.A || 'x' }} => ${SECRETS_A_X}",
+        "${{ secrets.TOKEN => $${{ secrets.TOKEN",
+        "${{ secrets.TOKEN } => $${{ secrets.TOKEN }",
+        "${{ secrets.A } ${{ secrets.B }} => $${{ secrets.A } ${SECRETS_B}",
+        "$${{ secrets.A }} => $${{ secrets.A }}",
+        "{{ secrets.A }} => {{ secrets.A }}",
     ] {
+        let (written, expected) = case.split_once(" => ").unwrap();
         let text = serde_json::json!({"mcpServers": [{"name": "x", "command": "run", "env": {"T": written}}]});
         let imported = import(&[ImportSource::new("x.json", &text.to_string())]).unwrap();
         let line = format!("T: {}", serde_json::json!(expected));

@@ -23,6 +23,7 @@ impl Answer {
                 code: error.get("code").and_then(Value::as_i64),
                 message: text_at(error, &["message"]).unwrap_or_default().to_owned(),
                 data: error.get("data").cloned().unwrap_or_default(),
+                http_status: None,
             }),
             None => Self::Result(response.get("result").cloned().unwrap_or_default()),
         }
@@ -80,6 +81,8 @@ pub(crate) struct ErrorAnswer {
     pub(crate) code: Option<i64>,
     pub(crate) message: String,
     pub(crate) data: Value,
+    /// The HTTP status of an answer without a message of JSON-RPC.
+    pub(crate) http_status: Option<u16>,
 }
 
 impl ErrorAnswer {
@@ -88,8 +91,7 @@ impl ErrorAnswer {
         let message = cut(&self.message, 200);
         let error = match self.code {
             Some(code) => format!("error {code} {message:?}"),
-            // An answer without a message of JSON-RPC.
-            None if message.starts_with("HTTP ") => message,
+            None if self.http_status.is_some() => message,
             None => format!("an error without a code, {message:?}"),
         };
         if self.data.is_null() {

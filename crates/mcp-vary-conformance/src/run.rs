@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant as Deadline, timeout_at};
 
+use crate::answer::ErrorAnswer;
 use crate::check::{Check, Test};
 use crate::connections::Connections;
 use crate::era::Era;
@@ -26,9 +27,14 @@ use crate::transport::{NO_RESPONSE, REPEATED_REQUEST, Transport};
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The server answers in none of the eras. The text has the reason for each.
-    #[error("{before}{0}", before = before_reasons(.0))]
-    NoEra(String),
+    /// The server answers in none of the eras.
+    #[error("{before}{reasons}", before = before_reasons(.reasons))]
+    NoEra {
+        /// The reason for each era.
+        reasons: String,
+        /// The HTTP statuses that refused clients without a message of JSON-RPC.
+        http_statuses: Vec<u16>,
+    },
     /// The time of the run was over before the server had answered the first requests.
     #[error("its first answers need more than the {0} s of this run, so no check was reached; give it more time, as with `--time-limit {more}`", more = more_time(*.0))]
     TooSlow(u64),
@@ -72,6 +78,8 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
         transport.shut_down().await;
         return Err(RunError::Tool(reason));
     }
+    let failed = surveys.iter().filter_map(|survey| survey.as_ref().err());
+    let http_statuses = failed.filter_map(|it| it.http_status).collect();
     for (era, survey) in options.eras().iter().zip(surveys) {
         match survey {
             Ok(survey) => {
@@ -87,7 +95,7 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
                 };
                 run.check_all(&mut report).await;
             }
-            Err(reason) => report.skip_era(*era, reason),
+            Err(unanswered) => report.skip_era(*era, unanswered.reason),
         }
     }
     transport.shut_down().await;
@@ -95,7 +103,10 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
         if Deadline::now() >= deadline {
             return Err(RunError::TooSlow(options.whole().as_secs()));
         }
-        return Err(RunError::NoEra(both_reasons(report.skipped_eras())));
+        return Err(RunError::NoEra {
+            reasons: both_reasons(report.skipped_eras()),
+            http_statuses,
+        });
     }
     report.time = started.elapsed();
     Ok(report)
@@ -131,22 +142,34 @@ fn both_reasons(eras: &[(Era, String)]) -> String {
 /// Between a reason and the end of standard error.
 const STDERR: &str = "; its standard error ends with: ";
 
+/// Why an era cannot be checked.
+struct Unanswered {
+    reason: String,
+    /// The HTTP status that refused the client, without a message of JSON-RPC.
+    http_status: Option<u16>,
+}
+
 async fn survey(
     transport: &Transport,
     era: Era,
     options: &Options,
     deadline: Deadline,
-) -> Result<Survey, String> {
+) -> Result<Survey, Unanswered> {
     let limit = OnceLock::new();
     let connections = Connections::new(transport, era, &limit);
     let survey = Survey::of_server(&connections, options.tools());
     let survey = timeout_at(deadline, survey).await;
     let stderr = connections.stderr();
     _ = timeout_at(deadline, connections.close()).await;
-    let reason = match survey {
-        Ok(Ok(mut survey)) => {
+    let mut http_status = None;
+    let mut reason = match survey {
+        Ok(Ok(Ok(mut survey))) => {
             survey.limit = limit;
             return Ok(survey);
+        }
+        Ok(Ok(Err(refusal))) => {
+            http_status = refusal.http_status;
+            explain(&refusal)
         }
         Ok(Err(objection)) => objection.into_text(),
         Err(_) => format!(
@@ -154,24 +177,29 @@ async fn survey(
             more_time(options.whole().as_secs())
         ),
     };
-    let is = |error: &str| reason.contains(error);
-    // As servers of one revision answer the first request of another.
-    let reason = if is("error -32601 ") || is("error -32022 ") {
-        format!("the server does not speak it: {reason}")
-    } else if is(REPEATED_REQUEST) {
-        format!("{REPEATED_REQUEST}, as `cat` does")
-    } else if is("HTTP 404") || is("HTTP 405") {
-        format!(
+    if !stderr.is_empty() {
+        reason = format!("{reason}{STDERR}{stderr}");
+    }
+    Err(Unanswered {
+        reason,
+        http_status,
+    })
+}
+
+/// What the refusal of a client means.
+fn explain(refusal: &ErrorAnswer) -> String {
+    if refusal.message == REPEATED_REQUEST {
+        return format!("{REPEATED_REQUEST}, as `cat` does");
+    }
+    let reason = format!("a client was refused with {}", refusal.describe());
+    match (refusal.code, refusal.http_status) {
+        // As servers of one revision answer the first request of another.
+        (Some(-32601 | -32022), _) => format!("the server does not speak it: {reason}"),
+        (_, Some(404 | 405)) => format!(
             "{reason}; check the path of the address; a server that has only the transport of 2024-11-05 (SSE) cannot be \
              checked"
-        )
-    } else {
-        reason
-    };
-    if stderr.is_empty() {
-        Err(reason)
-    } else {
-        Err(format!("{reason}{STDERR}{stderr}"))
+        ),
+        _ => reason,
     }
 }
 

@@ -55,30 +55,26 @@ impl Survey {
     ///
     /// # Errors
     ///
-    /// If the server does not speak the era of `connections`.
+    /// If the server does not speak the era of `connections`: its refusal of a client, or why there is none.
     pub(crate) async fn of_server(
         connections: &Connections<'_>,
         named: &[NamedTool],
-    ) -> Result<Self, Objection> {
+    ) -> Result<Result<Self, ErrorAnswer>, Objection> {
         let with = |variants: Value| {
             let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: variants});
-            Client::connect(connections, json!({ "extensions": both }))
+            Client::try_connect(connections, json!({ "extensions": both }))
         };
         let mut survey = Self::default();
-        match with(json!({})).await {
+        match with(json!({})).await? {
             Ok(client) => survey.capabilities = client.capabilities,
-            Err(objection) => {
+            Err(refusal) => {
                 let hints = json!({"variantHints": any_hints()});
-                let hinted = match objection {
-                    Objection::Violation(_) => with(hints).await.ok(),
-                    _ => None,
-                };
-                let Some(client) = hinted else {
-                    return Err(objection);
+                let Ok(Ok(client)) = with(hints).await else {
+                    return Ok(Err(refusal));
                 };
                 survey.capabilities = client.capabilities;
                 survey.requires_hints = true;
-                return Ok(survey);
+                return Ok(Ok(survey));
             }
         }
         // What follows may fail: then the checks that need it do not apply, and others object.
@@ -88,7 +84,7 @@ impl Survey {
             survey.call_tools(&client, named).await;
             survey.ask_for_forms(&client, connections).await;
         }
-        Ok(survey)
+        Ok(Ok(survey))
     }
 
     /// Calls the tools that the run names, and some that declare that they change nothing. Of those, it notes the ones that

@@ -239,7 +239,7 @@ async fn a_server_that_answers_nothing_ends_the_run_in_time() {
     let target = peer::silent().await;
     let options = Options::default().request_limit(Duration::from_millis(50));
     let started = Instant::now();
-    let RunError::NoEra(reasons) = run(&target, &options).await.unwrap_err() else {
+    let RunError::NoEra { reasons, .. } = run(&target, &options).await.unwrap_err() else {
         panic!("another error");
     };
     // In both eras, said once.

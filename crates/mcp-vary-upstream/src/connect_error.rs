@@ -8,6 +8,9 @@ use mcp_vary_wire::revision::Revision;
 
 use crate::error::UpstreamError;
 
+/// What to do about a server of a configuration that needs longer until it is ready.
+pub const RAISE_START_TIMEOUT: &str = "raise its `start-timeout`";
+
 /// Why a connection to a server could not be established; `Display` is the full text, for the operator.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {

@@ -45,7 +45,7 @@ pub use self::answer_memory::AnswerMemory;
 pub use self::config::{
     InProcess, Isolation, LastOutput, Limits, Processes, RetryPolicy, Target, UpstreamConfig,
 };
-pub use self::connect_error::ConnectError;
+pub use self::connect_error::{ConnectError, RAISE_START_TIMEOUT};
 pub use self::connection::UpstreamConnection;
 pub use self::error::{UpstreamError, without_server};
 pub use self::handshake::Opening;

@@ -117,7 +117,7 @@ pub fn search_arguments(arguments: &str) -> Result<SearchArguments, String> {
 /// The members of `arguments`, which must have no others than `known`.
 fn known_members<'a>(arguments: &'a str, known: &[&str]) -> Result<Members<'a>, String> {
     let members =
-        Members::parse(arguments).map_err(|error| format!("invalid arguments: {error}"))?;
+        Members::parse(arguments).map_err(|error| format!("{INVALID_ARGUMENTS}{error}"))?;
     let has_others = members.iter().any(|(name, _)| !known.contains(&name));
     if has_others {
         let accepted = known.join("` and `");
@@ -155,10 +155,13 @@ pub fn refused_call(
     }
 }
 
+/// The beginning of every sentence about arguments that do not fit a tool.
+pub const INVALID_ARGUMENTS: &str = "invalid arguments: ";
+
 /// What is wrong with the arguments of a call, as one sentence.
 pub fn wrong_arguments(errors: &[ArgumentError]) -> String {
     let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    format!("invalid arguments: {}", messages.join("; "))
+    format!("{INVALID_ARGUMENTS}{}", messages.join("; "))
 }
 
 /// The names to describe, each once.

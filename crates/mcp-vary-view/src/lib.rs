@@ -49,8 +49,8 @@ pub use arguments::ArgumentOverride;
 pub use call_check::escape_invisible;
 pub use check::MAX_CHECKED_VALUES;
 pub use describe::{
-    DescribedTools, SearchArguments, describe_named_tools, refused_call, search_arguments,
-    wrong_arguments,
+    DescribedTools, INVALID_ARGUMENTS, SearchArguments, describe_named_tools, refused_call,
+    search_arguments, wrong_arguments,
 };
 pub use diagnostic::{ViewDiagnostic, collisions, unknown_items};
 pub use dialect::Dialect;

@@ -7,6 +7,7 @@ mod waiting;
 
 use mcp_vary::json;
 use mcp_vary_upstream::command_line::shell_word;
+use mcp_vary_view::INVALID_ARGUMENTS;
 
 use crate::client::{Answer, ClientIdentity, result};
 use crate::credentials::LoginMode;
@@ -106,7 +107,7 @@ async fn call_all(
             advice = meant.map(|meant| format!("tip: {meant}"));
         }
         // A result that says so names them.
-        let is_said = matches!(&answer, Ok(result) if result.contains("invalid arguments: "));
+        let is_said = matches!(&answer, Ok(result) if result.contains(INVALID_ARGUMENTS));
         if let (None, Some(schema), false) = (&advice, schema, is_said) {
             let hint = schema::hint(schema, &arguments);
             advice = hint.map(|hint| {

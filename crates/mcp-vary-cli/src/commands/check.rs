@@ -60,18 +60,20 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
             let target = endpoint(url, headers, &args.other_headers)?;
             let target = trusting(target, ca.as_deref())?;
             let target = logged_in(target, url, (headers, ca.as_deref())).await?;
-            match check(&target, &options, &mut stop).await {
+            match check(&target, &options, &mut stop).await? {
                 Ok(report) => report,
-                Err(failure) => {
+                Err(error) => {
                     let server = server_target::url(url, headers, ca.as_deref())?;
-                    return Err(explained(failure, server, &mut stop).await?);
+                    let failure = no_report(&target, &error);
+                    return Err(explained(failure, &error, server, &mut stop).await?);
                 }
             }
         }
         ServerTarget::Command(command) => {
             let parsed = Target::command(command);
             let target = parsed.map_err(|error| Failure::command(error.to_string()))?;
-            check(&target, &options, &mut stop).await?
+            let checked = check(&target, &options, &mut stop).await?;
+            checked.map_err(|error| no_report(&target, &error))?
         }
     };
     print_report(&report, args.format)
@@ -194,26 +196,29 @@ fn read_header<'a>(option: &str, header: &'a str) -> Result<(&'a str, &'a str), 
     Ok((name.trim(), value.trim()))
 }
 
-async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Report, Failure> {
+async fn check(
+    target: &Target,
+    options: &Options,
+    stop: &mut Stop,
+) -> Result<Result<Report, RunError>, Failure> {
     let _progress = Progress::show(&format!("checking {target} ..."));
-    let checked = async {
-        let report = run_checks(target, options).await;
-        report.map_err(|error| {
-            let why = error.to_string();
-            let advice = if why.contains("HTTP 401") {
-                CREDENTIALS_ADVICE
-            } else {
-                ""
-            };
-            Failure::command(format!("{target}: {why}{advice}"))
-        })
-    };
+    let checked = async { Ok(run_checks(target, options).await) };
     stop.unless_requested(checked).await
+}
+
+/// The failure of a run without a report.
+fn no_report(target: &Target, error: &RunError) -> Failure {
+    let advice = match error {
+        RunError::NoEra { http_statuses, .. } if http_statuses.contains(&401) => CREDENTIALS_ADVICE,
+        _ => "",
+    };
+    Failure::command(format!("{target}: {error}{advice}"))
 }
 
 /// The `failure` of a check, or why `vary inspect` cannot connect to the server either, which names what to do.
 async fn explained(
     failure: Failure,
+    error: &RunError,
     server: UpstreamConfig,
     stop: &mut Stop,
 ) -> Result<Failure, Failure> {
@@ -229,7 +234,8 @@ async fn explained(
             Ok(client) => {
                 client.close().await;
                 // It answers Vary, and not the check.
-                let is_older = failure.to_string().contains("(SSE)");
+                let is_older = matches!(error, RunError::NoEra { http_statuses, .. }
+                    if http_statuses.iter().any(|status| matches!(status, 404 | 405)));
                 let why = "the server has only the transport of 2024-11-05 (SSE), which `vary check` does not speak; \
                            `vary inspect` and `vary serve` do";
                 Ok(if is_older {
@@ -273,7 +279,9 @@ async fn check_configuration(
         (Ok(()), Ok(target)) => {
             note_missing(serving.gateway());
             let name = file.path.display().to_string();
-            check(&target.with_name(name), &limited, stop).await
+            let named = target.with_name(name);
+            let checked = check(&named, &limited, stop).await;
+            checked.and_then(|report| report.map_err(|error| no_report(&named, &error)))
         }
         (Err(failure), _) => Err(failure),
         (_, Err(error)) => Err(Failure::command(error.to_string())),

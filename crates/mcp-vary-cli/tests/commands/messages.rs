@@ -170,21 +170,13 @@ fn without_a_file_config_check_finds_the_one_that_serve_finds() {
 
 #[test]
 fn arguments_that_a_tool_does_not_take_are_named_below_the_answer_of_the_server() {
-    for (arguments, tip) in [
-        (
-            "locatoin=Bern",
-            "no argument `locatoin`; did you mean `location`? `location` is missing",
-        ),
-        ("{}", "`location` is missing"),
-        (
-            "{\"location\": 7}",
-            "`location` is an integer, and has to be a string",
-        ),
-        (
-            "{\"location\": \"Bern\", \"units\": \"K\"}",
-            "no argument `units`; it takes `location`",
-        ),
+    for case in [
+        "locatoin=Bern => no argument `locatoin`; did you mean `location`? `location` is missing",
+        "{} => `location` is missing",
+        "{\"location\": 7} => `location` is an integer, and has to be a string",
+        "{\"location\": \"Bern\", \"units\": \"K\"} => no argument `units`; it takes `location`",
     ] {
+        let (arguments, tip) = case.split_once(" => ").unwrap();
         let called = run(&[&["call", "get_weather", arguments], &WEATHER[..]].concat());
         assert!(!called.stdout.is_empty(), "{called:?}");
         let warning = "warning: sent, although the arguments do not fit the tool";

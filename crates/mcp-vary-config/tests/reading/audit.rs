@@ -65,44 +65,22 @@ fn every_setting_changes_what_it_says() {
 
 #[test]
 fn a_mistake_is_reported_at_its_place_with_the_fix() {
-    for (table, expected) in [
-        (
-            "{identities: id}",
-            "2:8: `audit` has no `to`; add `to: file PATH`, `to: stdout` or `to: syslog ADDRESS`",
-        ),
-        (
-            "{to: audit.jsonl}",
-            "2:13: `audit.to` cannot be used: write `to: file audit.jsonl`",
-        ),
-        (
-            "{to: log}",
-            "2:13: `audit.to` cannot be used: write `file PATH`, `stdout` or `syslog ADDRESS`",
-        ),
-        (
-            "{to: file}",
-            "2:13: `audit.to` cannot be used: the file has no name; write `file PATH`, such as `file /var/log/vary/audit.jsonl`",
-        ),
-        (
-            "{to: 'syslog logs.example:514'}",
-            "2:13: `audit.to` cannot be used: the address is not one of a syslog daemon; write a socket such as `/dev/log`, or `udp://IP:PORT` or `tcp://IP:PORT`",
-        ),
-        (
-            "{to: stdout, arguments: redacted}",
-            "2:32: `audit.arguments` is `redacted`; there are `off`, `digest`, `full`",
-        ),
-        (
-            "{to: stdout, on-full: block}",
-            "2:30: `audit.on-full` is `block`; there are `drop`, `wait`, `refuse`",
-        ),
-        (
-            "{to: stdout, key: short}",
-            "2:26: `audit.key` has less than 32 characters; set it to what `openssl rand -base64 32` prints, best in a variable",
-        ),
-        (
-            "{to: stdout, argument: off}",
-            "2:21: `audit.argument` is not a known key; did you mean `arguments`?",
-        ),
+    for case in [
+        "{identities: id} => 2:8: `audit` has no `to`; add `to: file PATH`, `to: stdout` or `to: syslog ADDRESS`",
+        "{to: audit.jsonl} => 2:13: `audit.to` cannot be used: write `to: file audit.jsonl`",
+        "{to: log} => 2:13: `audit.to` cannot be used: write `file PATH`, `stdout` or `syslog ADDRESS`",
+        "{to: file} => \
+         2:13: `audit.to` cannot be used: the file has no name; write `file PATH`, such as `file /var/log/vary/audit.jsonl`",
+        "{to: 'syslog logs.example:514'} => \
+         2:13: `audit.to` cannot be used: the address is not one of a syslog daemon; write a socket such as `/dev/log`, or `udp://IP:PORT` or `tcp://IP:PORT`",
+        "{to: stdout, arguments: redacted} => \
+         2:32: `audit.arguments` is `redacted`; there are `off`, `digest`, `full`",
+        "{to: stdout, on-full: block} => 2:30: `audit.on-full` is `block`; there are `drop`, `wait`, `refuse`",
+        "{to: stdout, key: short} => \
+         2:26: `audit.key` has less than 32 characters; set it to what `openssl rand -base64 32` prints, best in a variable",
+        "{to: stdout, argument: off} => 2:21: `audit.argument` is not a known key; did you mean `arguments`?",
     ] {
+        let (table, expected) = case.split_once(" => ").unwrap();
         refuses_audit(table, expected);
     }
 }

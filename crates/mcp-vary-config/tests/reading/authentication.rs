@@ -110,20 +110,14 @@ fn issuers_need_the_public_url() {
 
 #[test]
 fn a_public_url_is_https_in_the_form_that_clients_send() {
-    for (url, said) in [
-        (
-            "http://mcp.example",
-            "cannot be used: the URL does not start with `https://`; `http://` is for loopback addresses only",
-        ),
-        (
-            "https://MCP.example",
-            "cannot be used: it has capital letters in its host or names the default port; write it as clients send it",
-        ),
-        (
-            "mcp.example",
-            "cannot be used: it is not an absolute URL such as `https://host.example/path`",
-        ),
+    for case in [
+        "http://mcp.example => \
+         cannot be used: the URL does not start with `https://`; `http://` is for loopback addresses only",
+        "https://MCP.example => \
+         cannot be used: it has capital letters in its host or names the default port; write it as clients send it",
+        "mcp.example => cannot be used: it is not an absolute URL such as `https://host.example/path`",
     ] {
+        let (url, said) = case.split_once(" => ").unwrap();
         refuses_lines(
             &format!("public-url: {url}\n"),
             &format!("2:13: `public-url` {said}"),

@@ -142,24 +142,16 @@ fn a_client_certificate_has_a_key_and_a_server_with_tls() {
     let files = server.client_certificate.unwrap();
     assert_eq!(files.certificate.to_str(), Some("s3cret.crt"));
     assert_eq!(files.key.to_str(), Some("k.pem"));
-    for (server, expected) in [
-        (
-            "{url: 'https://x/', certificate: a}",
-            "has `certificate` without `key`; add `key: ...`, the path of a file in PEM",
-        ),
-        (
-            "{url: 'https://x/', key: a}",
-            "has `key` without `certificate`; add `certificate: ...`, the path of a file in PEM",
-        ),
-        (
-            "{url: 'http://x/', certificate: a, key: b}",
-            "has a client certificate, and a `url` without TLS; write `https://`, or remove `certificate` and `key`",
-        ),
-        (
-            "{command: x, certificate: a, key: b}",
-            "has `certificate`, `key`, of no use beside `command`; leave it out",
-        ),
+    for case in [
+        "{url: 'https://x/', certificate: a} => \
+         has `certificate` without `key`; add `key: ...`, the path of a file in PEM",
+        "{url: 'https://x/', key: a} => \
+         has `key` without `certificate`; add `certificate: ...`, the path of a file in PEM",
+        "{url: 'http://x/', certificate: a, key: b} => \
+         has a client certificate, and a `url` without TLS; write `https://`, or remove `certificate` and `key`",
+        "{command: x, certificate: a, key: b} => has `certificate`, `key`, of no use beside `command`; leave it out",
     ] {
+        let (server, expected) = case.split_once(" => ").unwrap();
         refuses_server(server, &format!("2:6: `servers.a` {expected}"));
     }
 }

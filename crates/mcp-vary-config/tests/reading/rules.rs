@@ -14,20 +14,12 @@ fn refuses_rules(rules: &str, expected: &str) {
 /// SV-11: a variant that does not exist is a mistake in each of the three lists, with the nearest name.
 #[test]
 fn a_rule_names_variants_that_exist() {
-    for (rules, key) in [
-        (
-            "results: [{variants: [breif], project: .}]",
-            "3:23: `results[0].variants[0]`",
-        ),
-        (
-            "resources: [{variants: [breif], as: markdown}]",
-            "3:25: `resources[0].variants[0]`",
-        ),
-        (
-            "prompts: [{variants: [breif], text: x}]",
-            "3:23: `prompts[0].variants[0]`",
-        ),
+    for case in [
+        "results: [{variants: [breif], project: .}] => 3:23: `results[0].variants[0]`",
+        "resources: [{variants: [breif], as: markdown}] => 3:25: `resources[0].variants[0]`",
+        "prompts: [{variants: [breif], text: x}] => 3:23: `prompts[0].variants[0]`",
     ] {
+        let (rules, key) = case.split_once(" => ").unwrap();
         refuses_rules(
             rules,
             &format!("{key} is not a variant: `breif`; did you mean `brief`?"),

@@ -341,40 +341,25 @@ fn schemas_on_demand_bring_short_descriptions_and_a_check() {
                 .0
         )
     };
-    for (said, expected) in [
-        (
-            "{schemas: on-demand}",
-            "Standard | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
-        ),
-        (
-            "{from: directory}",
-            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
-        ),
-        (
-            "{from: directory, descriptions: full}",
-            "Standard | description: Full, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
-        ),
-        (
-            "{from: compact, schemas: on-demand-bare, check: types-off}",
-            "Compact | description: FirstSentence, schema: OnDemandBare, dialect: None, result: Both, arguments: All, check: TypesOff | [], search_above: 300",
-        ),
-        (
-            "{from: directory, check: off, search-above: 0}",
-            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: Off | [], search_above: 0",
-        ),
-        (
-            "{from: directory, arguments: required}",
-            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: Required, check: On | [], search_above: 300",
-        ),
-        (
-            "{from: directory, schemas: compact, dialect: gemini}",
-            "Compact | description: FirstSentence, schema: Compact, dialect: Some(Gemini), result: Both, arguments: All, check: Off | [], search_above: 300",
-        ),
-        (
-            "{from: directory, schemas: full}",
-            "Standard | description: FirstSentence, schema: Full, dialect: None, result: Both, arguments: All, check: Off | [], search_above: 300",
-        ),
+    for case in [
+        "{schemas: on-demand} => \
+         Standard | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
+        "{from: directory} => \
+         Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
+        "{from: directory, descriptions: full} => \
+         Standard | description: Full, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
+        "{from: compact, schemas: on-demand-bare, check: types-off} => \
+         Compact | description: FirstSentence, schema: OnDemandBare, dialect: None, result: Both, arguments: All, check: TypesOff | [], search_above: 300",
+        "{from: directory, check: off, search-above: 0} => \
+         Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: Off | [], search_above: 0",
+        "{from: directory, arguments: required} => \
+         Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: Required, check: On | [], search_above: 300",
+        "{from: directory, schemas: compact, dialect: gemini} => \
+         Compact | description: FirstSentence, schema: Compact, dialect: Some(Gemini), result: Both, arguments: All, check: Off | [], search_above: 300",
+        "{from: directory, schemas: full} => \
+         Standard | description: FirstSentence, schema: Full, dialect: None, result: Both, arguments: All, check: Off | [], search_above: 300",
     ] {
+        let (said, expected) = case.split_once(" => ").unwrap();
         let found = style(said);
         assert!(found.starts_with(expected), "{said}: {found}");
     }

@@ -211,7 +211,7 @@ async fn read(response: Response<Incoming>, id: Option<u64>) -> Result<Reply, St
         message = response_to(&bytes, id);
     }
     Ok(Reply {
-        is_refusal: head.status.is_client_error(),
+        refusal: Some(head.status.as_u16()).filter(|status| (400..500).contains(status)),
         status: format!("HTTP {}", head.status.as_u16()),
         session: head.headers.get(SESSION).cloned(),
         message,

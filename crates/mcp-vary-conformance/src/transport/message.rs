@@ -25,8 +25,8 @@ pub(crate) struct Reply {
     pub(crate) session: Option<HeaderValue>,
     /// The JSON-RPC response, if there is one for the request.
     pub(crate) message: Option<Value>,
-    /// Whether the request was refused without a JSON-RPC response: an HTTP status of 400 to 499.
-    pub(crate) is_refusal: bool,
+    /// The HTTP status of 400 to 499 that refuses a request without a JSON-RPC response.
+    pub(crate) refusal: Option<u16>,
     /// The HTTP status, or another word for what came instead of a response.
     pub(crate) status: String,
     /// What was received, as far as it was read.
@@ -36,16 +36,18 @@ pub(crate) struct Reply {
 impl Reply {
     /// The result or error; none if the request was not answered.
     pub(crate) fn answer(&self) -> Option<Answer> {
-        match &self.message {
-            Some(message) => Some(Answer::from_response(message)),
-            // An HTTP server may refuse what it cannot read without a JSON-RPC response.
-            None if self.is_refusal => Some(Answer::Error(ErrorAnswer {
+        if let Some(message) = &self.message {
+            return Some(Answer::from_response(message));
+        }
+        // An HTTP server may refuse what it cannot read without a JSON-RPC response.
+        self.refusal.map(|status| {
+            Answer::Error(ErrorAnswer {
                 code: None,
                 message: self.status.clone(),
                 data: Value::Null,
-            })),
-            None => None,
-        }
+                http_status: Some(status),
+            })
+        })
     }
 }
 

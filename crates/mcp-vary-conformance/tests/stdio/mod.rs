@@ -83,7 +83,7 @@ async fn a_program_that_may_be_downloading_is_told_from_one_that_hangs() {
 
 #[tokio::test]
 async fn a_line_without_an_end_is_not_read() {
-    let RunError::NoEra(reasons) = run(&target(ENDLESS), &Options::default())
+    let RunError::NoEra { reasons, .. } = run(&target(ENDLESS), &Options::default())
         .await
         .unwrap_err()
     else {

@@ -9,9 +9,10 @@ import json
 import os
 import sys
 
-from scripted import say, tools
+from scripted import Refusal, say, tools
 
 KIND, LOG = sys.argv[1], sys.argv[2]
+INFO = {"name": "eras", "version": "1"}
 state = {"era": None, "calls": 0}
 waiting = {}
 
@@ -21,69 +22,65 @@ def note(what):
         log.write(what + "\n")
 
 
-def result(request, members):
+def respond(request, members):
     if state["era"] == "modern":
-        info = {"io.modelcontextprotocol/serverInfo": {"name": "eras", "version": "1"}}
+        info = {"io.modelcontextprotocol/serverInfo": INFO}
         members = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": info, **members}
     say({"id": request["id"], "result": members})
 
 
-def refuse(request, code, text):
-    say({"id": request["id"], "error": {"code": code, "message": text}})
-
-
-def text(request, text, **members):
-    result(request, {"content": [{"type": "text", "text": text}], **members})
+def text(text, **members):
+    return {"content": [{"type": "text", "text": text}], **members}
 
 
 def call(request):
     state["calls"] += 1
-    name = request["params"]["name"]
-    if name == "era":
-        text(request, f"{state['era']} {state['calls']}")
-    elif state["era"] == "modern":
-        text(request, "no back-channel", isError=True)
-    else:
-        waiting["q"] = request
-        method = request["params"]["arguments"]["method"]
-        say({"id": "q", "method": method, "params": request["params"]["arguments"].get("params", {})})
+    if request["params"]["name"] == "era":
+        return text(f"{state['era']} {state['calls']}")
+    if state["era"] == "modern":
+        return text("no back-channel", isError=True)
+    waiting["q"] = request
+    arguments = request["params"]["arguments"]
+    say({"id": "q", "method": arguments["method"], "params": arguments.get("params", {})})
+    return None
 
 
 def answer(request):
     method = request["method"]
-    era = "legacy" if method == "initialize" else "modern"
-    if method == "initialize" and KIND != "both":
-        if KIND == "refuses":
-            refuse(request, -32601, "Method not found")
-        return
-    if state["era"] is None:
-        state["era"] = era
-    if method == "initialize" and state["era"] == "modern":
-        refuse(request, -32022, "this connection is of the other era")
-    elif method == "initialize":
-        revision = request["params"]["protocolVersion"]
-        info = {"name": "eras", "version": "1"}
-        result(request, {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": info})
-    elif method == "server/discover" and state["era"] == "legacy":
-        refuse(request, -32600, "this connection is of the other era")
-    elif method == "server/discover":
-        result(request, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
-    elif method == "ping":
-        result(request, {})
-    elif method == "tools/list":
-        result(request, {"tools": tools("era", "ask")})
-    elif method == "tools/call":
-        call(request)
-    else:
-        refuse(request, -32601, "Method not found")
+    if method == "initialize" and KIND == "refuses":
+        raise Refusal(-32601, "Method not found")
+    if method == "initialize" and KIND == "ignores":
+        return None
+    state["era"] = state["era"] or ("legacy" if method == "initialize" else "modern")
+    match method, state["era"]:
+        case "initialize", "modern":
+            raise Refusal(-32022, "this connection is of the other era")
+        case "initialize", _:
+            revision = request["params"]["protocolVersion"]
+            return {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": INFO}
+        case "server/discover", "legacy":
+            raise Refusal(-32600, "this connection is of the other era")
+        case "server/discover", _:
+            return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        case "ping", _:
+            return {}
+        case "tools/list", _:
+            return {"tools": tools("era", "ask")}
+        case "tools/call", _:
+            return call(request)
+    raise Refusal(-32601, "Method not found")
 
 
 note(f"begins {os.getpid()}")
 for line in sys.stdin:
     message = json.loads(line)
     if "method" not in message:
-        text(waiting.pop(message["id"]), json.dumps(message.get("result", message.get("error"))))
+        respond(waiting.pop(message["id"]), text(json.dumps(message.get("result", message.get("error")))))
     elif "id" in message:
         note(message["method"])
-        answer(message)
+        try:
+            if (members := answer(message)) is not None:
+                respond(message, members)
+        except Refusal as refusal:
+            say({"id": message["id"], "error": refusal.error})
 note(f"ends {os.getpid()}")

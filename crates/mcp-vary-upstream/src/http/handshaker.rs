@@ -23,7 +23,7 @@ use super::session::Session;
 use super::shared::Shared;
 use super::stream::Stream;
 use crate::config::UpstreamConfig;
-use crate::connect_error::ConnectError;
+use crate::connect_error::{ConnectError, RAISE_START_TIMEOUT};
 use crate::error::{UpstreamError, without_server};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::handshake_progress::HandshakeProgress;
@@ -110,7 +110,7 @@ impl Handshaker {
                  its log"
             )
         };
-        format!("{observed}; if it needs longer, raise its `start-timeout`")
+        format!("{observed}; if it needs longer, {RAISE_START_TIMEOUT}")
     }
 
     /// Finds out the era of the server.

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Connection, Shared};
 use crate::config::Target;
-use crate::connect_error::ConnectError;
+use crate::connect_error::{ConnectError, RAISE_START_TIMEOUT};
 use crate::error::UpstreamError;
 
 /// Ends `handshaking` at the deadline, or later while the program still computes.
@@ -65,10 +65,10 @@ fn start_advice(shared: &Shared) -> String {
         // It downloads the server, and has written nothing.
         Some(runner) if !shared.has_output() => format!(
             "; `{runner}` has to download what is not on this machine yet: can its registry be reached? If it only needs \
-             longer, raise its `start-timeout`"
+             longer, {RAISE_START_TIMEOUT}"
         ),
         _ if matches!(shared.target, Target::InProcess(_)) => String::new(),
-        _ => "; if it downloads or builds first, raise its `start-timeout`".to_owned(),
+        _ => format!("; if it downloads or builds first, {RAISE_START_TIMEOUT}"),
     }
 }
 

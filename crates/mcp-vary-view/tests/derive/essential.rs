@@ -177,56 +177,25 @@ fn keeps(cases: &[(&str, Value, &str)]) {
 
 #[test]
 fn of_a_tool_the_first_sentence_and_conditions_stay() {
-    let cases = [
-        ("Sends. It is fast.", "Sends."),
-        ("Sends. Call `login` first.", "Sends. Call `login` first."),
-        (
-            "Sends. It is nice. The text is untrusted data.",
-            "Sends. Text is untrusted data.",
-        ),
-        (
-            "Sends. Exactly one of the two is needed. Returns the id.",
-            "Sends. Exactly one of the two is needed.",
-        ),
-        (
-            "Sends.\n\nReturns:\n  Only an id.\n\nIt must be open.",
-            "Sends. It must be open.",
-        ),
-        ("Sends.\n```\nmust\n```\n# Must", "Sends."),
-        (
-            "Sends. Use the [guide](https://example.com/x) only at night.",
-            "Sends. Use guide only at night.",
-        ),
-        (
-            "Sends. **Paths:** **MUST** be like `**/*.rs`.",
-            "Sends. **Paths:** **MUST** be like `**/*.rs`.",
-        ),
-        (
-            "Sends. **Paths:** **MUST** be absolute.",
-            "Sends. MUST be absolute.",
-        ),
-        (
-            "Sends. If in doubt, consult https://example.com/x.",
-            "Sends.",
-        ),
-        (
-            "Sends. The file must be a `.md`, an \"a la carte\" menu, or a few of the rest.",
-            "Sends. The file must be a `.md`, an \"a la carte\" menu, or a few of the rest.",
-        ),
-        (
-            "Sends. Only (the name of) an open file, a or b, or a few of the $files.",
-            "Sends. Only (name of) open file, a or b, or a few of $files.",
-        ),
-        (
-            "Envoie un message. Le fichier existe.",
-            "Envoie un message. Le fichier existe.",
-        ),
-        (
-            "送信します。ファイルが必要です。",
-            "送信します。 ファイルが必要です。",
-        ),
-    ];
-    for (description, kept) in cases {
+    for case in [
+        "Sends. It is fast. => Sends.",
+        "Sends. Call `login` first. => Sends. Call `login` first.",
+        "Sends. It is nice. The text is untrusted data. => Sends. Text is untrusted data.",
+        "Sends. Exactly one of the two is needed. Returns the id. => Sends. Exactly one of the two is needed.",
+        "Sends.\n\nReturns:\n  Only an id.\n\nIt must be open. => Sends. It must be open.",
+        "Sends.\n```\nmust\n```\n# Must => Sends.",
+        "Sends. Use the [guide](https://example.com/x) only at night. => Sends. Use guide only at night.",
+        "Sends. **Paths:** **MUST** be like `**/*.rs`. => Sends. **Paths:** **MUST** be like `**/*.rs`.",
+        "Sends. **Paths:** **MUST** be absolute. => Sends. MUST be absolute.",
+        "Sends. If in doubt, consult https://example.com/x. => Sends.",
+        "Sends. The file must be a `.md`, an \"a la carte\" menu, or a few of the rest. => \
+         Sends. The file must be a `.md`, an \"a la carte\" menu, or a few of the rest.",
+        "Sends. Only (the name of) an open file, a or b, or a few of the $files. => \
+         Sends. Only (name of) open file, a or b, or a few of $files.",
+        "Envoie un message. Le fichier existe. => Envoie un message. Le fichier existe.",
+        "送信します。ファイルが必要です。 => 送信します。 ファイルが必要です。",
+    ] {
+        let (description, kept) = case.split_once(" => ").expect("a case");
         assert_eq!(compacts(description, &json!({})).0, kept);
     }
 }

@@ -78,25 +78,17 @@ fn an_introduction_stays_with_its_list_or_is_cut() {
         "Retrieve detailed metadata about file or directory including: \
         lastLine (zero-indexed number of last line, for text files)",
     );
-    for (text, first) in [
-        (
-            "Gets a summary, including the following:\n- a\n- b",
-            "Gets a summary",
-        ),
-        ("Finds files by:\n* name", "Finds files"),
-        (
-            "Takes one of the following:\n* name",
-            "Takes one of the following:",
-        ),
-        ("Purpose:", "Purpose:"),
-        ("🎯 Purpose:", "🎯 Purpose:"),
-        ("**Usage:**\nFinds files.", "Finds files."),
-        ("Slow.\n\nSummary:\nFinds files.", "Slow."),
-        (
-            "Notes:\n- Slow.\n\nSummary:\n- Finds files.",
-            "Finds files.",
-        ),
+    for case in [
+        "Gets a summary, including the following:\n- a\n- b => Gets a summary",
+        "Finds files by:\n* name => Finds files",
+        "Takes one of the following:\n* name => Takes one of the following:",
+        "Purpose: => Purpose:",
+        "🎯 Purpose: => 🎯 Purpose:",
+        "**Usage:**\nFinds files. => Finds files.",
+        "Slow.\n\nSummary:\nFinds files. => Slow.",
+        "Notes:\n- Slow.\n\nSummary:\n- Finds files. => Finds files.",
     ] {
+        let (text, first) = case.split_once(" => ").unwrap();
         assert_eq!(first_sentence(text), first, "of {text:?}");
     }
 }

@@ -1,7 +1,6 @@
 //! The gateway with the fixture in its process, and its clients.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -79,21 +78,11 @@ pub(crate) fn config(text: &str, target: Target) -> Config {
         format!("servers: {{fixture: {{command: in-process, trust-annotations: on}}}}\n{text}");
     let file = Source::new("vary.yaml", &text).read(&|_| None);
     let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    let mut config = file.into_config(Environment::new(|| 1_800_000_000, differs));
+    let random = |bytes: &mut [u8]| getrandom::fill(bytes).expect("randomness");
+    let mut config = file.into_config(Environment::new(|| 1_800_000_000, random));
     config.limits = config.limits.with_drain(Duration::from_millis(50));
     config.servers[0].target = target;
     config
-}
-
-/// Bytes that are others each time, so that sessions are.
-fn differs(bytes: &mut [u8]) {
-    static CALLS: AtomicU64 = AtomicU64::new(1);
-    let number = CALLS.fetch_add(1, Ordering::Relaxed).to_le_bytes();
-    let numbers = number.into_iter().cycle();
-    bytes
-        .iter_mut()
-        .zip(numbers)
-        .for_each(|(byte, number)| *byte = number);
 }
 
 impl Embedded {

@@ -189,24 +189,14 @@ impl Pair {
 }
 
 fn config(target: Target) -> Config {
-    let outside = Environment::new(|| 1_000_000, differs);
+    let random = |bytes: &mut [u8]| getrandom::fill(bytes).expect("randomness");
+    let outside = Environment::new(|| 1_000_000, random);
     let limits = Limits::default()
         .with_drain(Duration::from_millis(50))
         // However slow the machine, it is not the clock that makes an answer a stream.
         .with_stream_after(Duration::from_secs(3_600));
     let config = Config::new(UpstreamConfig::new("fixture", target), outside).with_limits(limits);
     config.with_page_size(PAGE_OF_VARY.try_into().expect("some"))
-}
-
-/// Bytes that are others each time, so that sessions are.
-fn differs(bytes: &mut [u8]) {
-    static CALLS: AtomicU64 = AtomicU64::new(1);
-    let number = CALLS.fetch_add(1, Ordering::Relaxed).to_le_bytes();
-    let numbers = number.into_iter().cycle();
-    bytes
-        .iter_mut()
-        .zip(numbers)
-        .for_each(|(byte, number)| *byte = number);
 }
 
 async fn serve(gateway: &Arc<Gateway>) -> SocketAddr {
