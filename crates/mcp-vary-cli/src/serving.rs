@@ -382,7 +382,7 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
         ),
         io::ErrorKind::AddrInUse => {
             format!(
-                "{address} is in use by another program, or twice in this command; choose another with {flag}"
+                "{address} is in use by another program, or twice in this command; choose another: {flag} 127.0.0.1:8810"
             )
         }
         io::ErrorKind::InvalidInput if is_above_ports(address) => {
@@ -393,6 +393,9 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
                 "`{address}` is not an address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
             )
         }
+        io::ErrorKind::PermissionDenied => format!(
+            "{address} cannot be listened on: ports below 1024 need root; choose another: {flag} 127.0.0.1:8810"
+        ),
         _ => format!(
             "{address} cannot be listened on: {}; choose another with {flag}",
             io_error::describe(error)

@@ -39,7 +39,8 @@ pub(crate) fn parse() -> Result<Args, Failure> {
     };
     let unknown = renamed
         .or_else(|| client(&error))
-        .or_else(|| missing_log(&arguments, &error));
+        .or_else(|| missing_log(&arguments, &error))
+        .or_else(|| other_command(&arguments, &error));
     let advice = || is_about_words.then(|| advice(&arguments)).flatten();
     let tool_argument = || tool_argument(&arguments, &error);
     match unknown.or_else(advice).or_else(tool_argument) {
@@ -75,10 +76,38 @@ fn missing_log(arguments: &[String], error: &clap::Error) -> Option<String> {
     is_missing.then(|| "name the log (`audit.to`): vary audit audit.jsonl".to_owned())
 }
 
+/// What to write for `vary up CLIENT`, and to do in place of `vary key delete`.
+fn other_command(arguments: &[String], error: &clap::Error) -> Option<String> {
+    let command = arguments.get(*positionals("", arguments).first()?)?;
+    let typed = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    match (command.as_str(), error.kind()) {
+        ("up", ErrorKind::UnknownArgument) => {
+            let client = typed(ContextKind::InvalidArg).filter(|word| !word.starts_with('-'))?;
+            Some(format!(
+                "`vary up` takes all clients; for one: vary connect {}",
+                shell_word(client)
+            ))
+        }
+        ("key", ErrorKind::InvalidSubcommand) => {
+            let verb = typed(ContextKind::InvalidSubcommand)?;
+            ["delete", "remove", "revoke", "rm"]
+                .contains(&verb)
+                .then(|| {
+                    "to withdraw a key, remove its line from `auth.keys`, then: vary reload"
+                        .to_owned()
+                })
+        }
+        _ => None,
+    }
+}
+
 /// What to write for `<CLIENT>`, if it is missing or not known.
 fn client(error: &clap::Error) -> Option<String> {
     let is_client = match error.get(ContextKind::InvalidArg)? {
-        ContextValue::String(name) => name == CLIENT,
+        ContextValue::String(name) => name.ends_with(CLIENT),
         ContextValue::Strings(names) => names.iter().any(|name| name == CLIENT),
         _ => false,
     };
@@ -205,6 +234,14 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
     }
     if endpoint(program).is_some() || std::path::Path::new(program).is_file() || server.len() < 2 {
         return None;
+    }
+    if let ("inspect" | "tools", [_, target]) = (command, server)
+        && is_target(target)
+    {
+        return Some(format!(
+            "`vary {command}` takes only a target: vary {command} {}",
+            shell_word(target)
+        ));
     }
     let tool = if command == "call" { " TOOL" } else { "" };
     let quoted: Vec<_> = server.iter().map(|word| shell_word(word)).collect();
@@ -390,6 +427,10 @@ mod tests {
         advises(
             "call a b=1 npx -y foo",
             &not("vary call TOOL -- npx -y foo"),
+        );
+        advises(
+            "tools get_issue 23000",
+            "`vary tools` takes only a target: vary tools 23000",
         );
         advises("inspect http://127.0.0.1/mcp -y", "");
         advises("serve --stdo", "");

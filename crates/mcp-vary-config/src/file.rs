@@ -170,7 +170,7 @@ impl File {
         tls.map_or(Ok(()), TlsConfig::check)
     }
 
-    /// Checks that there is a folder for the file of the audit log, if the configuration has it.
+    /// Checks that the audit log can be opened, as far as that shows without its file, if the configuration has one.
     ///
     /// # Errors
     ///
@@ -333,7 +333,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         reader.settings(&field, &[SETTINGS], &mut draft, FIRST_LINES);
         draft.addresses_at = find_addresses(&field);
         listener::check(reader, &field, draft.is_behind_proxy);
-        if entries.iter().all(|entry| entry.key != "servers") {
+        // A key that is not known can be what was meant.
+        if reader.diagnostics.is_empty() && entries.iter().all(|entry| entry.key != "servers") {
             let what = "the file names no server";
             reader.report_at(Position::START, "", what, FIRST_LINES);
         }

@@ -441,7 +441,11 @@ pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
                 .filter(|name| seen.insert(**name))
                 .copied()
                 .collect();
-            format!("there are {}", quoted(&distinct))
+            let are = match distinct[..] {
+                [_] => "is only",
+                _ => "are",
+            };
+            format!("there {are} {}", quoted(&distinct))
         }
     }
 }

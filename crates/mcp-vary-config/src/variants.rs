@@ -79,12 +79,14 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
         let member = field.member(entry);
         let mut draft = PartialVariant::default();
         into.places.add(&entry.key, &member, entry.at);
-        reader.settings(
-            &member,
-            &[SETTINGS],
-            &mut draft,
-            "{description: ..., tools: [...]}",
-        );
+        let is_setting = SETTINGS.iter().any(|setting| setting.key == entry.key);
+        if is_setting && !matches!(entry.node.value, Value::Table(_)) {
+            let fix = "indent it under the id of the variant";
+            reader.report(&member, "belongs in a variant", fix);
+        } else {
+            let example = "{description: ..., tools: [...]}";
+            reader.settings(&member, &[SETTINGS], &mut draft, example);
+        }
         match entry.key.parse::<VariantId>() {
             Ok(id) => {
                 if is_version(id.as_str()) {

@@ -380,6 +380,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
             let lists = source.snapshot();
             let listed = lists.listings.get(&ListKind::Tools).cloned();
             let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
+            let stderr = last_stderr(&source.connection);
             let (state, reason) = match &*source.connection.state().borrow() {
                 // There is one connection for each user, and none without one.
                 _ if source.refusal().is_some() => ("per-user", None),
@@ -387,8 +388,11 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 // Others start first.
                 ConnectionState::Connecting if source.connection.is_waiting() => ("waiting", None),
                 ConnectionState::Connecting => ("starting", None),
-                ConnectionState::Disconnected { error, .. } => {
+                ConnectionState::Disconnected { error, .. } if stderr.is_empty() => {
                     ("down", Some(error.status_message()))
+                }
+                ConnectionState::Disconnected { error, .. } => {
+                    ("down", Some(error.client_message()))
                 }
                 ConnectionState::Closed => ("closed", None),
             };
@@ -397,7 +401,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 state,
                 since: source.connection.in_state_for().as_secs(),
                 reason,
-                stderr: last_stderr(&source.connection),
+                stderr,
                 next_attempt: next_attempt(&source.connection).filter(|_| state == "down"),
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),

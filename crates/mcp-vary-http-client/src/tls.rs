@@ -207,9 +207,9 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
             }
             _ => None,
         },
-        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Some(
-            "what listens there does not speak TLS; if that is right, write http:// in its address",
-        ),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            Some("if that port speaks plain HTTP, write http:// in its address")
+        }
         _ => None,
     }
 }

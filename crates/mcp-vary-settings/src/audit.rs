@@ -1,5 +1,6 @@
 //! The audit log that a configuration asks for.
 
+use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -93,11 +94,11 @@ impl AuditSettings {
         AuditLog::start(&config, self.sink()?)
     }
 
-    /// Checks that the folder of its file exists.
+    /// Checks that the folder of its file exists, and that the file can be written if it exists.
     ///
     /// # Errors
     ///
-    /// If it does not; the error names it.
+    /// If not; the error names it.
     pub fn check(&self) -> io::Result<()> {
         let AuditTarget::File(path) = &self.target else {
             return Ok(());
@@ -105,6 +106,11 @@ impl AuditSettings {
         match std::path::absolute(path)?.parent() {
             Some(folder) if !folder.exists() => {
                 Err(not_opened(path, &io::ErrorKind::NotFound.into()))
+            }
+            // To open a pipe would wait for its reader.
+            _ if path.is_file() || path.is_dir() => {
+                let opened = OpenOptions::new().append(true).open(path);
+                opened.map(drop).map_err(|error| not_opened(path, &error))
             }
             _ => Ok(()),
         }

@@ -299,7 +299,7 @@ impl Shared {
             };
             if count == 1 {
                 let advice = self.stray_text_advice();
-                tracing::warn!(server = %self.server, output, why, "text on {place} skipped, and only counted from now on: {advice}");
+                tracing::warn!(server = %self.server, output, why, "the server prints text that is not a message, which is skipped: {advice}");
             } else {
                 tracing::debug!(server = %self.server, count, output, why, "text on {place} skipped");
             }

@@ -131,7 +131,7 @@ pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -
     let near = known
         .take(MAX_COMPARED)
         .map(|name| (distance(written, name), name))
-        .filter(|(distance, name)| *distance <= name.len().min(written.len()) / 3);
+        .filter(|(distance, name)| *distance <= written.len().min(name.len() + 1) / 3);
     near.min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
@@ -156,11 +156,12 @@ mod tests {
     fn what_is_near_is_meant() {
         #[track_caller]
         fn means(written: &str, meant: Option<&str>) {
-            let known = ["query", "per_page", "sort", "x"];
+            let known = ["query", "per_page", "sort", "x", "id"];
             assert_eq!(nearest(written, known.into_iter()), meant, "by {written}");
         }
         means("qeury", None);
         means("querry", Some("query"));
+        means("idd", Some("id"));
         means("perPage", Some("per_page"));
         means("per-page", Some("per_page"));
         means("y", None);

@@ -22,7 +22,14 @@ fn registered_tag(tag: &FeatureTag) -> Option<String> {
         Some(denied) => ("!", denied),
         None => ("", text.as_str()),
     };
-    let meant = nearest(text, registered_tags())?;
+    // The value alone: `json` for `format=json`.
+    let by_value = || {
+        registered_tags().find(|tag| {
+            let value = tag.split_once('=').map(|(_, value)| value);
+            nearest(text, value).is_some()
+        })
+    };
+    let meant = nearest(text, registered_tags()).or_else(by_value)?;
     Some(format!("{denial}{meant}"))
 }
 
@@ -47,6 +54,7 @@ mod tests {
             &["agent", "format=jsn"],
             &[&meant("format=jsn", "format=json")],
         );
+        suggests(&["jsn"], &[&meant("jsn", "format=json")]);
         suggests(&["x-acme", "agent", "format=json"], &[]);
     }
 }

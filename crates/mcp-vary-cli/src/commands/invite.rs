@@ -11,7 +11,7 @@ use crate::commands::connect::client::ClientName;
 use crate::commands::key::{self, KeyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::file;
-use crate::operator::client::GatewayAddress;
+use crate::operator::client::{GatewayAddress, running_gateways};
 use crate::print::{self, notice, sanitize};
 
 /// Let a person use a running gateway
@@ -76,7 +76,8 @@ pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
     let step = match keys {
         Some(_) => format!("Add this line to `auth.keys` of {shown}:\n\n    - {entry}\n"),
         None => format!(
-            "Add these lines to {shown}, which asks for no key so far:\n\nauth:\n  keys:\n    - {entry}\n"
+            "Add these lines to {shown}, which asks for no key so far:\n\nauth:\n  keys:\n    - {entry}\n\n\
+             From then on, your clients need a key, too: vary key new NAME\n"
         ),
     };
     notice(&sanitize(&format!(
@@ -129,10 +130,16 @@ impl Invited {
         let description = address.about().unwrap_or_default();
         let member = |key: &str| description[key].as_str().map(str::to_owned);
         let file = member("file").ok_or_else(|| {
-            Failure::command(format!(
-                "found no running gateway of yours with a configuration; name the configuration, as in `vary {command} \
-                 vary.yaml`"
-            ))
+            Failure::command(match (typed, &running_gateways()[..]) {
+                (Some(typed), known @ [_, ..]) => format!(
+                    "no gateway of yours with a configuration answers at {typed}; your running gateways: {}",
+                    known.join("; ")
+                ),
+                _ => format!(
+                    "found no running gateway of yours with a configuration; name the configuration, as in `vary {command} \
+                     vary.yaml`"
+                ),
+            })
         })?;
         Ok(Self {
             file: file.into(),

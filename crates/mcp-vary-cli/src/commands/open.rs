@@ -170,7 +170,7 @@ async fn page_code(
         (StatusCode::OK, Some(code)) => Ok(code.to_owned()),
         (StatusCode::UNAUTHORIZED, _) => Err(wrong_token(address)),
         _ => Err(no_page(&format!(
-            "it answers {status}: that is an address for clients, or not of Vary"
+            "it answers {status}: that is the address for clients of a Vary, or another program"
         ))),
     }
 }

@@ -35,11 +35,10 @@ pub(crate) async fn run(args: Suggest, mut stop: Stop) -> Result<Verdict, Failur
     }
     print::data(&to_text(&proposal))?;
     if usage.without_arguments > 0 {
-        let calls = plural(usage.without_arguments, "call");
-        notice(&format!(
-            "the arguments of {calls} are not known, so none of their arguments is fixed; audit logs with `audit: {{arguments: full}}` \
-             have them, which can be secrets: `vary suggest --audit FILE`"
-        ));
+        notice(
+            "To fix arguments, too: write `audit: {arguments: full}` into the file, which can log secrets, and type: vary suggest \
+             --audit FILE",
+        );
     }
     Ok(Verdict::Fine)
 }
@@ -126,8 +125,9 @@ fn to_text(proposal: &Value) -> String {
     let number = |key: &str| usize::try_from(proposal[key].as_u64().unwrap_or(0)).unwrap_or(0);
     let (tokens, all) = (number("tokens"), number("allTokens"));
     let saved = 100_usize.saturating_sub(tokens::percent(tokens, all));
+    let was = if number("tools") == 1 { "was" } else { "were" };
     let comments = format!(
-        "# {} of {} tools were called, in {}. They cost {tokens} tokens in place of {all}: {saved} % less.\n\
+        "# {} of {} tools {was} called, in {}. They cost {tokens} tokens in place of {all}: {saved} % less.\n\
          # Put this under `variants` of the file. Its address is /mcp/v/{}; or name it in a rule of `clients`.\n",
         number("tools"),
         number("allTools"),
@@ -178,7 +178,7 @@ impl PageData {
             let failure = Failure::command(format!("no answer from {address}: {why}"));
             match address {
                 GatewayAddress::Default => failure.with_line(
-                    "`vary suggest` needs the running gateway for its tools, also with --audit; start it: vary up",
+                    "`vary suggest` needs the running gateway for its tools, also with --audit",
                 ),
                 _ => failure,
             }

@@ -151,7 +151,9 @@ fn nothing_found() -> String {
     let names = ClientName::value_variants().iter();
     let titles: Vec<&str> = names.map(|name| name.client().title).collect();
     let all = titles.join(", ");
-    format!("no client of yours has servers that Vary can take over; looked for: {all}")
+    format!(
+        "no client of yours has servers that Vary can take over (looked for: {all}); begin with one server: vary serve -- COMMAND"
+    )
 }
 
 /// The configuration of the service.

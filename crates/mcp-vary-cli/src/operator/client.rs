@@ -201,23 +201,24 @@ impl GatewayAddress {
                  the address of its `--admin`"
             ),
             _ => {
-                let all = running().into_iter();
-                let known: Vec<_> = all
-                    .filter_map(|path| Self::Socket(path).known_by())
-                    .collect();
+                let known = running_gateways();
                 if known.is_empty() {
                     return format!(
                         "{why}; no gateway of this user is running here: it has ended, or was not started. `vary serve FILE` starts \
                          one; that of another user is reached by the address of its `--admin`"
                     );
                 }
-                format!(
-                    "{why}; the gateways of yours that are running: {}",
-                    known.join("; ")
-                )
+                format!("{why}; your running gateways: {}", known.join("; "))
             }
         }
     }
+}
+
+/// The running gateways of this user, as the user knows them.
+pub(crate) fn running_gateways() -> Vec<String> {
+    let all = running().into_iter();
+    all.filter_map(|path| GatewayAddress::Socket(path).known_by())
+        .collect()
 }
 
 /// Where the gateway of this description serves clients over HTTP.
@@ -359,16 +360,18 @@ const DEFAULT: &str = "127.0.0.1:8801";
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
     let fix = if has_directory() {
-        format!("ask its owner for the `admin` address, then: vary {command} ADDRESS")
+        format!("`vary serve` prints the `admin` address; then: vary {command} ADDRESS")
     } else {
         HOMELESS.to_owned()
     };
-    format!("it answers {status}, so it is an address for clients, or not of Vary; {fix}")
+    format!(
+        "it answers {status}, so it is the address for clients of a Vary, or another program; {fix}"
+    )
 }
 
 /// Why the gateways of this user are not found without a state directory.
 pub(crate) const HOMELESS: &str = "`HOME` is not set, so your running gateways cannot be found: set it (`export \
-                                   HOME=~NAME`), or name the address of `--admin`";
+                                   HOME=/home/NAME`), or name the address of `--admin`";
 
 /// The maximum size of an answer in bytes.
 const MAX_BYTES: usize = 16 << 20;

@@ -35,7 +35,7 @@ pub(crate) async fn confirm(
     }
     if !question::has_person() {
         return Err(Failure::command(format!(
-            "{shown} was found, but not named, and starts servers; name it as in `{usage} {shown}`, or add --yes"
+            "{shown} starts servers, so it must be named: {usage} {shown} (or add --yes)"
         )));
     }
     let lines = effect_lines(&shown.to_string(), text, servers)?.ok_or_else(|| {

@@ -144,7 +144,7 @@ pub(crate) fn root_note(servers: &[UpstreamConfig]) -> Option<&'static str> {
     let mut targets = servers.iter().map(|server| &server.target);
     let has_processes = targets.any(|target| matches!(target, Target::Command { .. }));
     (is_root && has_processes).then_some(
-        "warning: servers run as root, as Vary does, and can read and change every file; start Vary as another user, as with `sudo -u NAME`.",
+        "warning: servers run as root, like Vary, and can read and change every file; start Vary as another user, as with `sudo -u NAME`.",
     )
 }
 

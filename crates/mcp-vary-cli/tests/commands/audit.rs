@@ -124,6 +124,20 @@ fn a_missing_folder_is_named_by_serve_and_by_config_check() {
     }
 }
 
+#[test]
+fn a_log_that_cannot_be_written_is_named_by_serve_and_by_config_check() {
+    let (directory, file) = configured("audit-folder", |directory| {
+        format!("file {}", directory.display())
+    });
+    let why = format!(
+        ":2:13: the audit log {} cannot be opened: it is a directory, not a file\n",
+        directory.display()
+    );
+    run(&["serve", "--listen", "0", &file]).refuses(&[&why]);
+    let checked = run(&["config", "check", "--offline", &file]).exited(1);
+    assert_contains(&checked.stdout, &[&why, "1 problem\n"]);
+}
+
 /// A full disk has one line in the log, however often it is tried, and a status that fails.
 #[cfg(target_os = "linux")]
 #[test]

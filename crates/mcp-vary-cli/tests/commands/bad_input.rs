@@ -140,6 +140,8 @@ fn an_option_that_does_not_exist_is_followed_by_what_to_write() {
     }
     let near = run(&["serve", "--listn", "8800"]);
     assert_contains(&near.stderr, &["a similar argument exists: '--listen'"]);
+    run(&["up", "cursor"])
+        .refuses(&["`vary up` takes all clients; for one: vary connect cursor\n"]);
     let unknown = run(&["serve", "--frobnicate"]).stderr;
     assert_contains(&unknown, &["unexpected argument '--frobnicate'"]);
     assert_lacks(&unknown, &["-- --frobnicate"]);
@@ -150,7 +152,7 @@ fn a_port_that_is_taken_is_said_before_the_server_is_started() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let why = format!(
-        "{address} is in use by another program, or twice in this command; choose another with --listen"
+        "{address} is in use by another program, or twice in this command; choose another: --listen 127.0.0.1:8810"
     );
     run(&["serve", "--listen", &address, "--", "no-such-program"]).refuses(&[&why]);
     run(&["demo", "--listen", &address]).refuses(&[&why]);

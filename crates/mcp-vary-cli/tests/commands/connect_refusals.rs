@@ -128,7 +128,11 @@ fn arguments_that_do_not_fit_are_refused() {
     );
     refuses(
         &["cursor", "vary.yml"],
-        &["`vary.yml` is not a file, and not an address; write a configuration, a URL"],
+        &["vary.yml cannot be read: no such file in "],
+    );
+    refuses(
+        &["cursor", "vary"],
+        &["`vary` is not a file, and not an address; write a configuration, a URL"],
     );
     refuses(
         &["cursor", "ftp://h/mcp"],

@@ -1,8 +1,8 @@
 //! `vary key` and `vary invite`: a key is shown once, and its entry can be pasted.
 
-use crate::program::{Run, file, run, sky};
 #[cfg(unix)]
-use crate::program::{Server, state};
+use crate::program::Server;
+use crate::program::{Run, file, run, sky, state};
 use crate::text::assert_contains;
 
 /// The key on standard output and the entry on standard error.
@@ -55,6 +55,10 @@ fn the_entry_can_be_pasted_into_a_configuration() {
 
 #[test]
 fn what_cannot_be_a_key_is_refused_before_one_is_shown() {
+    run(&["key", "delete", "ann"])
+        .refuses(&["to withdraw a key, remove its line from `auth.keys`, then: vary reload\n"]);
+    run(&["invite", "ann", "--client", "gemini"])
+        .refuses(&["`gemini` is not the name of a client; did you mean `gemini-cli`?\n"]);
     run(&["key", "new", ""]).refuses(&["NAME: the name of the key is empty"]);
     run(&["key", "new", &"n".repeat(65)]).refuses(&["NAME: the name has more than 64 bytes"]);
     run(&["key", "new", "a\nb"])
@@ -143,6 +147,11 @@ fn a_person_is_invited_to_the_running_gateway() {
     let port = server.address.port().to_string();
     let known = format!("`auth.keys` of {path} has a key `ann`; choose another name");
     Run::with_state(&state, &["invite", "ann", &port]).refuses(&[&known]);
+    let others = format!(
+        "no gateway of yours with a configuration answers at 1; your running gateways: {}",
+        server.url()
+    );
+    Run::with_state(&state, &["invite", "ann", "1"]).refuses(&[&others]);
 }
 
 #[test]
@@ -155,13 +164,14 @@ fn an_invitation_has_the_address_that_others_type() {
     let open = format!(
         "Add these lines to {path}, which asks for no key so far:\n\nauth:\n  keys:\n    - {{"
     );
-    assert_contains(&invited.stderr, &[&open]);
+    let your_key = "\n\nFrom then on, your clients need a key, too: vary key new NAME\n";
+    assert_contains(&invited.stderr, &[&open, your_key]);
     assert!(!invited.stderr.contains("note:"), "{}", invited.stderr);
     let path = file("invite-private.yaml", &sky(""));
     run(&["invite", "ann", &path]).refuses(&[
         "does not say by which address people reach the gateway; add `public-url: https://...`",
     ]);
     run(&["invite", "ann", "none.yaml"]).refuses(&["none.yaml cannot be read: no such file"]);
-    run(&["invite", "ann", "1"])
+    Run::with_state(&state("invite-none"), &["invite", "ann", "1"])
         .refuses(&["found no running gateway of yours with a configuration; name the configuration, as in `vary invite ann vary.yaml`"]);
 }

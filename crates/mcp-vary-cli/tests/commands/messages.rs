@@ -163,7 +163,7 @@ fn without_a_file_config_check_finds_the_one_that_serve_finds() {
     home.write("project/vary.yaml", &sky(""));
     assert_contains(&check(&["--offline"]).data(0), &["./vary.yaml: 1 server"]);
     check(&[]).refuses(&[
-        "./vary.yaml was found, but not named, and starts servers; name it as in `vary config check ./vary.yaml`, or add --yes\n",
+        "./vary.yaml starts servers, so it must be named: vary config check ./vary.yaml (or add --yes)\n",
     ]);
     assert_contains(&check(&["--yes"]).data(0), &["./vary.yaml: 1 server", "OK"]);
 }
@@ -362,7 +362,9 @@ fn servers_of_a_client_are_not_taken_out_of_the_file_that_the_gateway_serves() {
     };
     let real = std::fs::canonicalize(&path).unwrap();
     let real = real.display();
-    let instead = format!("serve another file instead: vary config import {real} > vary.yaml");
+    let instead = format!(
+        "serve another file instead: vary config import {real} > vary.yaml, then vary serve vary.yaml --listen PORT"
+    );
     assert_contains(
         &connect(&[]).exited(0).stderr,
         &[&format!(
@@ -371,7 +373,7 @@ fn servers_of_a_client_are_not_taken_out_of_the_file_that_the_gateway_serves() {
         )],
     );
     connect(&["--move"]).refuses(&[&format!(
-        "--move would take the servers out of {real}, which the gateway serves; {instead}\n"
+        "--move would take the servers out of {real}, which the gateway serves; {instead}, and repeat this\n"
     )]);
     assert_eq!(home.read("project/.mcp.json"), entries.to_string());
 }
@@ -438,8 +440,8 @@ fn without_a_home_directory_what_is_missing_is_named() {
     for command in ["status", "reload", "open"] {
         refuses(
             &[command],
-            "; `HOME` is not set, so your running gateways cannot be found: set it (`export HOME=~NAME`), or name the address of \
-             `--admin`\n",
+            "; `HOME` is not set, so your running gateways cannot be found: set it (`export HOME=/home/NAME`), or name the address \
+             of `--admin`\n",
         );
     }
     let mut command = without(&["connect", "cursor", "--write"]);
@@ -492,11 +494,11 @@ fn text_on_standard_output_is_warned_of_once() {
     assert_contains(
         &said,
         &[
-            "WARN text on standard output skipped, and only counted from now on: standard output is for messages only, so make the server \
+            "WARN the server prints text that is not a message, which is skipped: standard output is for messages only, so make the server \
          write its logs to standard error server=sh output=\"a\" ",
         ],
     );
-    assert_eq!(said.matches("standard output skipped").count(), 1, "{said}");
+    assert_eq!(said.matches("which is skipped").count(), 1, "{said}");
 }
 
 /// The lines that a gateway prints until it serves, which runs as root or not.
@@ -507,7 +509,7 @@ fn servers_that_run_as_root_are_noted() {
     let (_child, said) = started(&path);
     let is_root = std::fs::metadata("/proc/self")
         .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
-    let note = "warning: servers run as root, as Vary does, and can read and change every file; start Vary as another user, as with `sudo -u NAME`.";
+    let note = "warning: servers run as root, like Vary, and can read and change every file; start Vary as another user, as with `sudo -u NAME`.";
     let said: Vec<_> = said
         .take_while(|line| !line.starts_with("Ctrl-C"))
         .collect();

@@ -162,6 +162,7 @@ fn a_program_that_ended_has_its_last_lines_without_secrets() {
     assert_eq!(status["servers"][0]["stderr"], serde_json::json!(expected));
     let shown = run(&["status", &admin(&server)]).data(1);
     assert_contains(&shown, &["\n  stderr: step 5\n"]);
+    assert_lacks(&shown, &["says more"]);
 }
 
 /// SV-25: who uses what is deprecated is shown beside the days that are left, for what clients are not told of, too.
@@ -215,8 +216,8 @@ fn where_no_gateway_answers_is_said() {
     // The gateway of another user: this one's is found by the address for clients, too.
     other_user(&server.address.to_string())
         .refuses(&[
-            "it answers 404 Not Found, so it is an address for clients, or not of Vary; ask its owner for the `admin` address, \
-             then: vary status ADDRESS\n",
+            "it answers 404 Not Found, so it is the address for clients of a Vary, or another program; `vary serve` prints the \
+             `admin` address; then: vary status ADDRESS\n",
         ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     run(&["status", "99999"]).refuses(&["99999: ports end at 65535\n"]);

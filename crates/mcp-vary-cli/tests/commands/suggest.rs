@@ -224,10 +224,13 @@ fn a_variant_is_proposed_from_the_last_calls() {
         "no calls of a client `robots`; did you mean `robot`? there are calls of `robot`\n",
     ]);
     let shown = suggest(&["Robot"]).exited(0);
-    let begin = "# 1 of 2 tools were called, in 1 call. They cost ";
+    let begin = "# 1 of 2 tools was called, in 1 call. They cost ";
     let end = "\nrobot:\n  tools: [get_weather]\n";
     assert_contains(&shown.stdout, &[begin, "/mcp/v/robot; ", end]);
-    assert_contains(&shown.stderr, &["the arguments of 1 call are not known"]);
+    assert_contains(
+        &shown.stderr,
+        &["To fix arguments, too: write `audit: {arguments: full}`"],
+    );
 }
 
 #[cfg(unix)]

@@ -52,8 +52,7 @@ fn a_file_that_nobody_named_starts_nothing_without_a_terminal() {
     let text = format!("servers: {{x: {{command: sh, args: [-c, '{script}']}}}}\n");
     fs::write(here.join("vary.yaml"), text).unwrap();
     let refused = Run::of(&mut within(&here, &["inspect"]));
-    refused.prints(2, "error: ./vary.yaml was found, but not named, and starts servers; name it as in `vary inspect ./vary.yaml`, \
-             or add --yes\n");
+    refused.prints(2, "error: ./vary.yaml starts servers, so it must be named: vary inspect ./vary.yaml (or add --yes)\n");
     assert!(!started.exists());
     let agreed = Run::of(&mut within(&here, &["inspect", "--yes"])).data(0);
     assert_starts(&agreed, "weather 2.0.0");
@@ -61,7 +60,7 @@ fn a_file_that_nobody_named_starts_nothing_without_a_terminal() {
     let named = Run::of(&mut within(&here, &["inspect", "vary.yaml"])).data(0);
     assert_eq!(named, agreed);
     // `--yes` is not remembered.
-    Run::of(&mut within(&here, &["inspect"])).refuses(&["was found, but not named"]);
+    Run::of(&mut within(&here, &["inspect"])).refuses(&["starts servers, so it must be named"]);
 }
 
 #[test]
@@ -170,7 +169,7 @@ fn at_a_terminal_a_file_is_asked_for_once_until_it_changes() {
     fs::write(here.join("vary.yaml"), weather("sea")).unwrap();
     let (shown, _) = ask("n\n");
     assert_contains(&shown, &["  sea  starts "]);
-    Run::of(&mut within(&here, &["inspect"])).refuses(&["was found, but not named"]);
+    Run::of(&mut within(&here, &["inspect"])).refuses(&["starts servers, so it must be named"]);
 }
 
 /// Who could once write the directory of what Vary remembers may have left anything there.
@@ -186,7 +185,7 @@ fn a_pipe_in_the_place_of_the_answers_is_not_waited_for() {
     let answers = state.join("confirmed-files");
     let made = Command::new("mkfifo").arg(&answers).status().unwrap();
     assert!(made.success());
-    Run::of(&mut within(&here, &["inspect"])).refuses(&["was found, but not named"]);
+    Run::of(&mut within(&here, &["inspect"])).refuses(&["starts servers, so it must be named"]);
     let (_, code) = at_terminal(&within(&here, &["inspect", "--json"]), "y\n");
     assert_eq!(code, Some(0));
     assert!(fs::symlink_metadata(&answers).unwrap().is_file());

@@ -127,7 +127,7 @@ fn a_server_without_tls_is_told_from_one_with_it() {
     let url = house.plain.url().replace("http://", "https://");
     house.run(&["inspect", &url]).refuses(&[
         "cannot be reached",
-        "it answered without TLS; what listens there does not speak TLS; if that is right, write http:// in its address",
+        "it answered without TLS; if that port speaks plain HTTP, write http:// in its address",
     ]);
     let closing = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/mcp", closing.local_addr().unwrap());

@@ -13,11 +13,17 @@ use crate::schema_builder::SchemaBuilder;
 /// Reads which items are shown: a list of patterns and conditions, or `include` and `exclude`.
 pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Selection {
     let mut selection = Selection::default();
-    if let Value::List(_) = field.node.value {
-        selection.include = some_rules(reader, field);
-    } else {
-        let example = "[\"git_*\"], or {include: [...], exclude: [...]}";
-        reader.settings(field, &[SELECTION], &mut selection, example);
+    match &field.node.value {
+        Value::List(_) => selection.include = some_rules(reader, field),
+        Value::Text(name) if !name.contains([':', ',', ' ', '"']) => {
+            let key = field.path.rsplit('.').next().unwrap_or_default();
+            let fix = format!("write `{key}: [\"{name}\"]`");
+            reader.report(field, "is not a list", &fix);
+        }
+        _ => {
+            let example = "[\"git_*\"], or {include: [...], exclude: [...]}";
+            reader.settings(field, &[SELECTION], &mut selection, example);
+        }
     }
     selection
 }

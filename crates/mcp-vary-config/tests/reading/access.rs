@@ -248,7 +248,7 @@ fn a_rule_names_variants_that_exist() {
         "variants: {reviewer: {description: d}}\naccess: [{when: {anyone: on}, variants: [reviwer, reviewer], variant: compact}]",
         "4:42: `access[0].variants[0]` is not a variant: `reviwer`; did you mean `reviewer`?\n\
          4:71: `access[0].variant` is not among `variants` of the rule; add it there\n\
-         4:71: `access[0].variant` is not a variant: `compact`; there are `reviewer`",
+         4:71: `access[0].variant` is not a variant: `compact`; there is only `reviewer`",
     );
 }
 

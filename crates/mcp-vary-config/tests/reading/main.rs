@@ -372,6 +372,12 @@ fn a_file_without_servers_says_how_to_begin() {
         "- a",
         &format!("1:1: the file is not a table of keys; {begin}"),
     );
+    // What is wrong comes first.
+    refuses(
+        "vary.yaml",
+        "server: {a: {command: x}}",
+        "1:1: `server` is not a known key; did you mean `servers`?",
+    );
     refuses(
         "x",
         "servers: {}",

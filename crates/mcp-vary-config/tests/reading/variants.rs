@@ -22,6 +22,15 @@ fn what_a_variant_does_not_say_is_as_where_it_starts_from() {
     assert!(said.contains("Everything as the server describes it"));
 }
 
+#[test]
+fn what_is_indented_wrongly_or_not_a_list_is_named_with_what_to_write() {
+    refuses_lines(
+        "variants:\n  brief: {tools: get_issue}\n  schemas: compact\n",
+        "3:18: `variants.brief.tools` is not a list; write `tools: [\"get_issue\"]`\n\
+         4:12: `variants.schemas` belongs in a variant; indent it under the id of the variant",
+    );
+}
+
 /// What is shown of the variant that is declared at `index`.
 fn variant_of(text: &str, index: usize) -> String {
     let reported = variants_of(text);

@@ -14,6 +14,7 @@ use mcp_vary_upstream::command_line::shell_word;
 
 use crate::failure::Failure;
 use crate::file::unreadable;
+use crate::server_target::args::looks_like_a_file;
 use crate::server_target::{header, http_url};
 
 /// How the client reaches Vary.
@@ -69,7 +70,7 @@ impl Target {
         }
         let port = target.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
         let path = Path::new(target);
-        match (port, path.is_file()) {
+        match (port, path.is_file() || looks_like_a_file(target)) {
             (_, true) => Ok(Self::File(path.to_owned())),
             (Some(Ok(_)), false) => Ok(Self::Address(format!("http://{target}/mcp"))),
             _ => Err(Failure::command(format!(

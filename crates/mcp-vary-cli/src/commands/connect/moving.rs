@@ -35,7 +35,7 @@ pub(super) async fn choose<'a>(
         if is_moving && let Some(path) = &plan.shared_file {
             let shown = path.display();
             return Err(Failure::command(format!(
-                "--move would take the servers out of {shown}, which the gateway serves; {}",
+                "--move would take the servers out of {shown}, which the gateway serves; {}, and repeat this",
                 other_file(&shown.to_string())
             )));
         }
@@ -202,7 +202,9 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
 fn other_file(path: &str) -> String {
     let quoted = shell_word(path);
     let new = new_file();
-    format!("serve another file instead: vary config import {quoted} > {new}")
+    format!(
+        "serve another file instead: vary config import {quoted} > {new}, then vary serve {new} --listen PORT"
+    )
 }
 
 /// `names` as a text.
