@@ -112,15 +112,8 @@ sys.stdout.buffer.write(shown)
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 ";
-    // The program may have another `PATH`.
-    let path = std::env::var_os("PATH").unwrap();
-    let mut files = std::env::split_paths(&path).map(|folder| folder.join("python3"));
-    let python = files.find(|file| file.is_file()).unwrap();
-    let mut terminal = Command::new(python);
-    terminal
-        .args(["-c", TERMINAL, typed])
-        .arg(command.get_program())
-        .args(command.get_args());
+    let mut terminal = Command::new("python3");
+    terminal.args(["-c", TERMINAL, typed, "/usr/bin/env"]);
     if let Some(directory) = command.get_current_dir() {
         terminal.current_dir(directory);
     }
@@ -130,10 +123,13 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         .env_remove("NO_COLOR");
     for (name, value) in command.get_envs() {
         match value {
+            // Python may be a script that needs its own.
+            Some(path) if name == "PATH" => terminal.arg(format!("PATH={}", path.display())),
             Some(value) => terminal.env(name, value),
             None => terminal.env_remove(name),
         };
     }
+    terminal.arg(command.get_program()).args(command.get_args());
     let ran = Run::of(&mut terminal);
     assert_eq!(ran.stderr, "");
     (ran.stdout.replace("\r\n", "\n"), ran.code)

@@ -96,7 +96,7 @@ async fn a_draft_shows_what_it_would_list() {
     let diff = "\
 --- vary.yaml
 +++ vary.yaml
-@@ -4,8 +4,9 @@
+@@ -5,8 +5,9 @@
    standard: {}
    reader:
      # Comments stay in the file.
