@@ -148,7 +148,7 @@ pub(crate) fn cargo(workspace: &Workspace) -> Command {
     command
 }
 
-/// The same with incremental compilation, as `cargo test` has it, for what is compiled again after every change.
+/// The same with incremental compilation, for what is compiled again after every change.
 /// `CARGO_INCREMENTAL=0` switches it off, where everything is compiled anyway.
 pub(crate) fn incremental(workspace: &Workspace) -> Command {
     let mut command = cargo(workspace);
