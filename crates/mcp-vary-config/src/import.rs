@@ -27,6 +27,8 @@ pub struct ImportSource<'a> {
     format: Option<Format>,
     vary_entries: VaryEntries<'a>,
     variant: Option<&'a str>,
+    has_fixed_variant: bool,
+    server_name: Option<&'a str>,
     project: Option<&'a str>,
 }
 
@@ -43,6 +45,8 @@ impl<'a> ImportSource<'a> {
                 port: None,
             },
             variant: None,
+            has_fixed_variant: false,
+            server_name: None,
             project: None,
         }
     }
@@ -52,6 +56,20 @@ impl<'a> ImportSource<'a> {
     #[must_use]
     pub const fn with_variant(mut self, name: &'a str) -> Self {
         self.variant = Some(name);
+        self
+    }
+
+    /// Has the configuration contain the variant even if no other file has other servers.
+    #[must_use]
+    pub const fn with_fixed_variant(mut self) -> Self {
+        self.has_fixed_variant = true;
+        self
+    }
+
+    /// Sets the name of the only server of this file in the configuration, unless another has it.
+    #[must_use]
+    pub const fn with_server_name(mut self, name: &'a str) -> Self {
+        self.server_name = Some(name);
         self
     }
 
@@ -205,7 +223,7 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
         let mut imported = ImportedFile::default();
         for server in found.servers {
             let (name, is_disabled) = (server.name.clone(), server.disabled);
-            let new = all.add(file.name, server, &mut notes);
+            let new = all.add(file, server, &mut notes);
             if !is_disabled {
                 imported.servers.insert(name, new);
             }
@@ -281,13 +299,19 @@ struct All {
 
 impl All {
     /// Adds a server, renamed if its name is already in use. Returns its name.
-    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Note>) -> String {
-        let name = std::mem::take(&mut server.name);
+    fn add(
+        &mut self,
+        file: &ImportSource<'_>,
+        mut server: Server,
+        notes: &mut Vec<Note>,
+    ) -> String {
+        let found = std::mem::take(&mut server.name);
+        let name = file.server_name.map_or(found, str::to_owned);
         let plain = plain_name(&name);
         server.name.clone_from(&plain);
         let mut note = |kind: NoteKind, what: String, fix: &str| {
             let note = Diagnostic::new(server.at, server.key.as_str(), what);
-            notes.push(Note::new(file, kind, note.with_fix(fix)));
+            notes.push(Note::new(file.name, kind, note.with_fix(fix)));
         };
         if let Some(first) = self.names.get(&plain) {
             let mut others = self.servers.iter();
@@ -309,7 +333,7 @@ impl All {
             note(NoteKind::Change, what, NO_OTHER_CHARACTERS);
         }
         let new = server.name.clone();
-        self.names.insert(new.clone(), file.to_owned());
+        self.names.insert(new.clone(), file.name.to_owned());
         self.servers.push(server);
         new
     }
@@ -328,7 +352,7 @@ impl All {
         }
         for (file, imported) in files.iter().zip(&mut self.files) {
             let names = of_variants.get(&file.variant);
-            if names.is_some_and(|names| names.len() < enabled) {
+            if file.has_fixed_variant || names.is_some_and(|names| names.len() < enabled) {
                 imported.variant = file.variant.map(str::to_owned);
             }
         }
