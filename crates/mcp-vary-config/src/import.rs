@@ -7,12 +7,14 @@ mod foreign_keys;
 mod format;
 mod print;
 mod text;
+mod tool_filter;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use self::entry::Server;
 pub use self::format::{Format, UnknownFormat};
+use self::tool_filter::ToolFilter;
 use super::reader::Located;
 use super::server::{NO_OTHER_CHARACTERS, plain_name};
 use super::vary_entries::VaryEntries;
@@ -223,8 +225,10 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
         let mut imported = ImportedFile::default();
         for server in found.servers {
             let (name, is_disabled) = (server.name.clone(), server.disabled);
+            let tools = server.tools.clone();
             let new = all.add(file, server, &mut notes);
             if !is_disabled {
+                all.show(file, &new, tools);
                 imported.servers.insert(name, new);
             }
         }
@@ -295,6 +299,8 @@ struct All {
     notes: Vec<Note>,
     left_out: Vec<String>,
     files: Vec<ImportedFile>,
+    /// The enabled servers of each variant, and which of their tools it shows.
+    variants: BTreeMap<String, BTreeMap<String, ToolFilter>>,
 }
 
 impl All {
@@ -314,8 +320,13 @@ impl All {
             notes.push(Note::new(file.name, kind, note.with_fix(fix)));
         };
         if let Some(first) = self.names.get(&plain) {
-            let mut others = self.servers.iter();
-            if let Some(same) = others.find(|other| other.has_same_settings(&server)) {
+            let is_same = |other: &&mut Server| {
+                // A variant can show fewer tools.
+                let can_differ = file.variant.is_some();
+                other.has_same_settings(&server) && (can_differ || other.tools == server.tools)
+            };
+            if let Some(same) = self.servers.iter_mut().find(is_same) {
+                same.tools.widen(&server.tools);
                 let what = format!("is in {first} already");
                 note(NoteKind::SameServer, what, "it is taken once");
                 return same.name.clone();
@@ -338,22 +349,28 @@ impl All {
         new
     }
 
-    /// Gives each of the `files` its variant, if others have servers that the files of this variant have not.
+    /// Has the variant of `file` show `tools` of the server `name`.
+    fn show(&mut self, file: &ImportSource<'_>, name: &str, tools: ToolFilter) {
+        let variant = file.variant.unwrap_or_default().to_owned();
+        let servers = self.variants.entry(variant).or_default();
+        servers
+            .entry(name.to_owned())
+            .and_modify(|known| known.widen(&tools))
+            .or_insert(tools);
+    }
+
+    /// Gives each of the `files` its variant, if others have servers or tools that the files of this variant have not.
     fn set_variants(&mut self, files: &[ImportSource<'_>]) {
-        let enabled = self
-            .servers
-            .iter()
-            .filter(|server| !server.disabled)
-            .count();
-        let mut of_variants: BTreeMap<Option<&str>, BTreeSet<String>> = BTreeMap::new();
-        for (file, imported) in files.iter().zip(&self.files) {
-            let names = of_variants.entry(file.variant).or_default();
-            names.extend(imported.servers.values().cloned());
-        }
+        let enabled = self.servers.iter().filter(|server| !server.disabled);
+        let whole: BTreeMap<String, ToolFilter> = enabled
+            .map(|server| (server.name.clone(), server.tools.clone()))
+            .collect();
         for (file, imported) in files.iter().zip(&mut self.files) {
-            let names = of_variants.get(&file.variant);
-            if file.has_fixed_variant || names.is_some_and(|names| names.len() < enabled) {
-                imported.variant = file.variant.map(str::to_owned);
+            let Some(variant) = file.variant else {
+                continue;
+            };
+            if file.has_fixed_variant || self.variants.get(variant) != Some(&whole) {
+                imported.variant = Some(variant.to_owned());
             }
         }
     }

@@ -360,6 +360,25 @@ fn a_server_that_vary_has_needs_its_variable_no_second_time_and_is_reported_if_i
 }
 
 #[test]
+fn a_server_of_which_a_client_shows_fewer_tools_is_one_server_and_the_client_gets_no_more() {
+    let user = User::new("narrowed");
+    let mut sky = user.servers(".cursor/mcp.json")["sky"].clone();
+    sky["includeTools"] = json!(["get_weather"]);
+    let gemini = json!({"mcpServers": {"sky": sky}});
+    user.home
+        .write(".gemini/settings.json", &gemini.to_string());
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let text = fs::read_to_string(user.configuration()).unwrap();
+    let include = "      include:\n        - {server: sky, name: get_weather}\n";
+    let variant = format!("  gemini-cli:\n    from: standard\n    tools:\n{include}");
+    assert_contains(&text, &[&variant]);
+    assert_lacks(&text, &["sky-2"]);
+    let mut lines = run.stdout.lines();
+    let cost = lines.find(|line| line.starts_with("Gemini CLI ")).unwrap();
+    assert_eq!(cost.split_whitespace().nth(2), Some("1"), "{cost}");
+}
+
+#[test]
 fn the_costs_of_a_second_run_are_those_of_the_variant_that_the_user_changed() {
     let user = User::new("costs");
     user.run(&["up", "--yes"]).exited(0);
