@@ -157,7 +157,7 @@ pub(crate) fn parse(
     parse_with(name, text, only, secrets, listen, &variable)
 }
 
-/// As [`parse`] does, where `variable` gives the values of the environment.
+/// Parses as [`parse`] does, with the values of environment variables that `variable` gives.
 pub(crate) fn parse_with(
     name: &str,
     text: &str,

@@ -175,7 +175,7 @@ impl Survey {
         })
     }
 
-    /// A row for each server, and below it why those are not up that are not.
+    /// A row for each server, and below it why some are not up.
     pub(crate) fn table(&self, home: &Home) -> String {
         let heading = ["server", "clients", "state", "tools", "tokens"];
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
