@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use mcp_vary_config::SecretFiles;
 use tokio::net::TcpStream;
 
+use super::configuration_text::with_servers;
 use super::diff::{Secrets, merged};
 use super::home::{FoundClient, Home, Reached, variant_in};
 use super::journal::Journal;
@@ -91,6 +92,7 @@ impl Plan {
         journal.projects = projects
             .filter_map(|(found, file)| found.project_servers(&file.servers))
             .collect();
+        journal.servers = home.named_in(&imported);
         let mut service = vec![configuration];
         for file in manager.files(&spec)? {
             service.push(service_operation(file, &journal)?);
@@ -301,9 +303,7 @@ fn configuration_operation(
 ) -> Result<Operation, Failure> {
     let replaced = ClientFile::read(path.clone())?.text;
     let listen = listen_address(replaced.as_deref(), journal)?;
-    // The first line says that another command wrote it.
-    let servers = imported.split_once('\n').map_or("", |(_, after)| after);
-    let generated = format!("{HEADER}listen: {listen}\nadmin: 0\n{servers}");
+    let generated = with_servers(&format!("{HEADER}listen: {listen}\n"), imported);
     let shown = path.display();
     let after = match &replaced {
         None => generated.clone(),
