@@ -195,6 +195,10 @@ fn every_client_gets_vary_and_its_servers_back() {
     assert_eq!(servers["dead"], json!({"command": "/nonexistent/server"}));
     assert!(servers["sky"].is_null(), "{servers}");
     let url = servers["vary"]["url"].as_str().unwrap();
+    let status = user.run(&["status", "--json"]).json(0);
+    let mut variants = status["variants"].as_array().unwrap().iter();
+    let cursor = variants.find(|variant| variant["id"] == "cursor").unwrap();
+    assert_eq!(cursor["tools"], 2, "{status}");
     let listed = user.run(&["tools", url]).exited(0);
     assert_contains(&listed.stdout, &["get_weather"]);
     let again = user.run(&["up", "--yes"]).exited(0);
@@ -213,9 +217,66 @@ fn every_client_gets_vary_and_its_servers_back() {
     );
     user.is_as_it_was();
     assert!(user.configuration().exists());
-    user.run(&["status"]).exited(2);
+    let journal = user.home.read("state/vary/up.json");
+    assert_lacks(&journal, &["s3cret", "command", "weather"]);
+    let run = user.run(&["status"]).exited(2);
+    assert_contains(&run.stderr, &["`vary up` starts one for your clients"]);
     user.run(&["down", "--all"]).exited(0);
     assert!(!user.configuration().exists());
+}
+
+#[test]
+fn another_program_is_started_in_place_of_the_one_that_runs() {
+    let user = User::new("moved");
+    user.run(&["up", "--yes"]).exited(0);
+    let program = user.home.path("vary");
+    fs::copy(VARY, &program).unwrap();
+    let typed = user.command(&["up", "--yes"]);
+    let mut moved = Command::new(&program);
+    for (name, value) in typed.get_envs() {
+        match value {
+            Some(value) => moved.env(name, value),
+            None => moved.env_remove(name),
+        };
+    }
+    let run = Run::of(moved.args(["up", "--yes"]).current_dir(&user.home.0)).exited(0);
+    assert_contains(
+        &run.stderr,
+        &["Vary runs with another program or other variables; starting it again\n"],
+    );
+    let status = user.run(&["status"]).exited(0);
+    assert_contains(
+        &status.stdout,
+        &[&format!("{}, in the background\n", program.display())],
+    );
+    fs::remove_file(&program).unwrap();
+    let status = user.run(&["status"]).exited(0);
+    assert_contains(
+        &status.stdout,
+        &["was removed since Vary started; to run another program: type `vary up` with it"],
+    );
+}
+
+#[test]
+fn the_home_directory_is_not_a_project() {
+    let user = User::new("at-home");
+    user.home.write(".cursor/mcp.json", "{");
+    let run = Run::of(user.command(&["up", "--dry-run"]).current_dir(&user.home.0)).exited(0);
+    assert_contains(&run.stderr, &["Cursor is left as it is: "]);
+    assert_lacks(&run.stderr, &["the files of this directory"]);
+}
+
+#[test]
+fn a_name_in_a_file_cannot_look_like_a_line_of_vary() {
+    let user = User::new("lines");
+    let entry = json!({"command": VARY, "args": ["weather"]});
+    let text = json!({"mcpServers": {"a\nnote: all is well\nb": entry}}).to_string();
+    user.home.write(".cursor/mcp.json", &text);
+    user.home.write("project/.mcp.json", &text);
+    let (shown, code) = at_terminal(&user.command(&["up", "--project", "--dry-run"]), "y\n");
+    assert_eq!(code, Some(0), "{shown}");
+    assert_contains(&shown, &["a\\nnote: all is well\\nb"]);
+    assert_lacks(&shown, &["\nnote: all is well"]);
 }
 
 #[test]
@@ -284,15 +345,24 @@ fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
     user.run(&["up", "--yes"]).exited(0);
     let file = ".cursor/mcp.json";
     let text = user.home.read(file);
-    user.home.write(file, text.trim_end().trim_end_matches('}'));
+    let broken = text.trim_end().trim_end_matches('}');
+    user.home.write(file, broken);
     let path = user.home.path(file).display().to_string();
     let repair = format!(" is not JSON; repair it, or: cp {path}.vary-before {path}\n");
     for _ in 0..2 {
         let run = user.run(&["down"]).exited(1);
         assert_contains(&run.stderr, &[&format!("not given back: {path}:"), &repair]);
-        assert_ends(&run.stderr, "repair that, then type `vary down` again\n");
+        let end = "clients whose files are not given back have no servers of Vary until then\n\
+                   repair that, then type `vary down` again\n";
+        assert_ends(&run.stderr, end);
     }
     fs::copy(format!("{path}.vary-before"), &path).unwrap();
+    user.run(&["down"]).exited(0);
+    user.is_as_it_was();
+    user.run(&["up", "--yes"]).exited(0);
+    user.home.write(file, broken);
+    user.run(&["down"]).exited(1);
+    user.home.write(file, &text);
     user.run(&["down"]).exited(0);
     user.is_as_it_was();
 }
@@ -308,7 +378,8 @@ fn an_entry_of_vary_is_taken_out_with_what_its_user_added_but_not_with_another_a
     cursor["mcpServers"]["vary"]["url"] = json!("http://127.0.0.1:1/mcp");
     user.home.write(".cursor/mcp.json", &cursor.to_string());
     let run = user.run(&["down"]).exited(1);
-    let reason = "could be put back; `vary` was changed since, and stays; take it out by hand; as it was before, it is";
+    let reason = "not everything could be put back (`vary` was changed since, and stays; take it out by hand); a copy of it as \
+                  it was before Vary: ";
     assert_contains(&run.stderr, &[reason]);
     assert!(user.servers(".claude.json")["vary"].is_null());
     assert_eq!(
@@ -375,7 +446,8 @@ fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
     symlink(&target, user.home.path("project/.gemini")).unwrap();
     for args in [&["up", "--dry-run"][..], &["up", "--yes"], &["up", "--yes"]] {
         let run = user.run(args).exited(0);
-        let stay = "the files of this directory stay as they are: .mcp.json, .cursor/mcp.json\n";
+        let stay = "the files of this directory stay as they are: .mcp.json, .cursor/mcp.json; to copy their servers: \
+                    vary up --project\n";
         assert_contains(&run.stderr, &[stay]);
         assert_lacks(&run.stdout, &["vil", "touch"]);
         assert_lacks(&run.stderr, &["vil", "\u{1b}"]);
@@ -411,13 +483,17 @@ fn a_folder_from_elsewhere_needs_an_answer_at_a_terminal_to_what_it_does() {
     let (shown, code) = at_terminal(&user.command(&with_yes), "y\n");
     assert_ends(&shown, unanswered);
     assert_eq!(code, Some(2));
-    let (shown, code) = at_terminal(&user.command(&with_yes[..2]), "n\n");
-    assert_eq!(code, Some(2), "{shown}");
+    for (typed, repeated) in [("n\n", 0), ("yse\n", 2)] {
+        let (shown, code) = at_terminal(&user.command(&with_yes[..2]), typed);
+        assert_eq!(code, Some(0), "{shown}");
+        assert_ends(&shown, &format!("[y/N] {typed}nothing was changed\n"));
+        assert_eq!(shown.matches("Type y or n. [y/N] ").count(), repeated);
+    }
+    let (shown, _) = at_terminal(&user.command(&with_yes[..2]), "n\n");
     let start = "The service would have the servers of .mcp.json. This is what they do:\n  e-2Jvil  starts touch ";
     let escaped = " '\\u{1b}[2K\\n  good  starts ls'\n           in the directory ";
     assert_contains(&shown, &[start, escaped]);
     assert_lacks(&shown, &["\u{1b}"]);
-    assert_ends(&shown, "error: nothing was changed\n");
     user.home.write("elsewhere/mcp.json", &evil.to_string());
     symlink(
         user.home.path("elsewhere"),
@@ -474,7 +550,7 @@ fn servers_of_a_project_are_copied_without_secrets_and_its_later_changes_change_
     let pulled = json!({"mcpServers": {"sky": {"command": "touch", "args": ["owned"]}}});
     user.home.write("project/.mcp.json", &pulled.to_string());
     let run = user.run(&["up", "--yes"]).exited(0);
-    let left = "the files of this directory stay as they are: .mcp.json\n";
+    let left = "the files of this directory stay as they are: .mcp.json; to copy their servers: vary up --project\n";
     assert_contains(&run.stderr, &[left]);
     assert_eq!(configuration(), copied);
     user.run(&["down"]).exited(0);

@@ -175,7 +175,9 @@ impl Survey {
             if !found.is_up
                 && let Some(reason) = &found.reason
             {
-                reasons.push_str(&format!("`{name}` stays with its clients: {reason}\n"));
+                // What a program wrote last is below it, line by line.
+                let lines = reason.replace('\n', "\\n").replace(" | ", "\n  | ");
+                reasons.push_str(&format!("`{name}` stays with its clients: {lines}\n"));
             }
         }
         table(&rows, 3) + &reasons
@@ -207,9 +209,13 @@ impl Survey {
                     .collect(),
             );
         }
-        table(&rows, 1)
+        table(&rows, 1) + LEGEND
     }
 }
+
+/// What the variants in the table are.
+const LEGEND: &str = "`compact`: short descriptions and schemas. `directory`: first sentences alone, and schemas when a \
+                      model asks for them.\n";
 
 /// The note about secrets, which are taken over as they are.
 const SECRETS: &str =
