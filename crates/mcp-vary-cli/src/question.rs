@@ -35,8 +35,8 @@ pub(crate) async fn is_confirmed(question: &str) -> Result<bool, Failure> {
         let reading = async { line().await.map_err(|error| unanswered(&error)) };
         let read = stop.unless_requested(reading).await;
         let answer = read.inspect_err(|_| print::prompt("\n"))?;
-        if let Some(is_yes) = is_yes(&answer) {
-            return Ok(is_yes);
+        if let Some(is_agreed) = is_yes(&answer) {
+            return Ok(is_agreed);
         }
         shown = "Type y or n. [y/N] ";
     }

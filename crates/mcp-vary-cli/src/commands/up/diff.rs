@@ -74,17 +74,17 @@ impl Secrets {
 pub(super) fn digests(text: &str, shown: &str) -> String {
     let compared = |line: &str| {
         if line.starts_with(shown) {
-            return format!("{line}\n");
+            return line.to_owned();
         }
         format!("{}\n", digest(line))
     };
-    text.lines().map(compared).collect()
+    text.split_inclusive('\n').map(compared).collect()
 }
 
-/// The digest of a line, which may be one already.
+/// The digest of a line with its end, which may be one already.
 fn digest(line: &str) -> String {
     if line.starts_with("sha256:") {
-        return line.to_owned();
+        return line.trim_end().to_owned();
     }
     mcp_vary_config::digest(line)
 }
@@ -93,7 +93,7 @@ fn digest(line: &str) -> String {
 /// lines.
 pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
     let [old_digests, new_digests, mut digests] =
-        [old, new, current].map(|text| text.lines().map(digest).collect::<Vec<_>>());
+        [old, new, current].map(|text| text.split_inclusive('\n').map(digest).collect::<Vec<_>>());
     let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
     let mut lines: Vec<&str> = current.split_inclusive('\n').collect();
     for change in capture_diff_slices(Algorithm::Myers, &old_digests, &new_digests)
@@ -188,6 +188,7 @@ mod tests {
             Some(expected)
         );
         assert_eq!(merged(old, new, old).as_deref(), Some(new));
+        assert_eq!(merged(old, new, old.trim_end()), None);
         assert_eq!(merged(old, new, &old.replace("[a]", "[a, q]")), None);
         assert_eq!(merged(old, old, "anything"), Some("anything".to_owned()));
     }

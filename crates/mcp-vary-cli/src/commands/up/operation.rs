@@ -88,9 +88,10 @@ impl Operation {
             return Ok(None);
         }
         let outcome = self.take_back_from(&file)?;
-        if outcome.as_ref().is_none_or(|outcome| outcome.is_whole) {
+        let is_whole = outcome.as_ref().is_none_or(|outcome| outcome.is_whole);
+        if is_whole && matches!(self.kind, Kind::Client(_)) {
             let beside = ClientFile::read(file.beside(BEFORE))?;
-            if matches!(self.kind, Kind::Client(_)) && beside.text == self.before {
+            if beside.text == self.before {
                 // An earlier `vary down` stored it, which could not give the file back.
                 beside.delete()?;
             }
