@@ -154,6 +154,18 @@ pub(crate) fn parse(
     secrets: &SecretFiles,
     listen: Option<&str>,
 ) -> Result<File, Diagnostics> {
+    parse_with(name, text, only, secrets, listen, &variable)
+}
+
+/// As [`parse`] does, where `variable` gives the values of the environment.
+pub(crate) fn parse_with(
+    name: &str,
+    text: &str,
+    only: &[String],
+    secrets: &SecretFiles,
+    listen: Option<&str>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<File, Diagnostics> {
     let dated = Source::new(name, text).with_today(today());
     let port = listen.unwrap_or(LISTEN).rsplit(':').next();
     let names = names_written_by_connect(name);
@@ -163,7 +175,7 @@ pub(crate) fn parse(
             names: &names,
             port: port.and_then(|port| port.parse().ok()),
         });
-    source.with_only(only).read(&variable)
+    source.with_only(only).read(variable)
 }
 
 /// A file, and the variables of the environment that it uses.

@@ -7,12 +7,14 @@ mod foreign_keys;
 mod format;
 mod print;
 mod text;
+mod tool_filter;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use self::entry::Server;
 pub use self::format::{Format, UnknownFormat};
+use self::tool_filter::ToolFilter;
 use super::reader::Located;
 use super::server::{NO_OTHER_CHARACTERS, plain_name};
 use super::vary_entries::VaryEntries;
@@ -27,6 +29,8 @@ pub struct ImportSource<'a> {
     format: Option<Format>,
     vary_entries: VaryEntries<'a>,
     variant: Option<&'a str>,
+    has_fixed_variant: bool,
+    server_name: Option<&'a str>,
     project: Option<&'a str>,
 }
 
@@ -43,6 +47,8 @@ impl<'a> ImportSource<'a> {
                 port: None,
             },
             variant: None,
+            has_fixed_variant: false,
+            server_name: None,
             project: None,
         }
     }
@@ -52,6 +58,20 @@ impl<'a> ImportSource<'a> {
     #[must_use]
     pub const fn with_variant(mut self, name: &'a str) -> Self {
         self.variant = Some(name);
+        self
+    }
+
+    /// Has the configuration contain the variant even if no other file has other servers.
+    #[must_use]
+    pub const fn with_fixed_variant(mut self) -> Self {
+        self.has_fixed_variant = true;
+        self
+    }
+
+    /// Sets the name of the only server of this file in the configuration, unless another has it.
+    #[must_use]
+    pub const fn with_server_name(mut self, name: &'a str) -> Self {
+        self.server_name = Some(name);
         self
     }
 
@@ -205,8 +225,10 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
         let mut imported = ImportedFile::default();
         for server in found.servers {
             let (name, is_disabled) = (server.name.clone(), server.disabled);
-            let new = all.add(file.name, server, &mut notes);
+            let tools = server.tools.clone();
+            let new = all.add(file, server, &mut notes);
             if !is_disabled {
+                all.show(file, &new, tools);
                 imported.servers.insert(name, new);
             }
         }
@@ -277,21 +299,34 @@ struct All {
     notes: Vec<Note>,
     left_out: Vec<String>,
     files: Vec<ImportedFile>,
+    /// The enabled servers of each variant, and which of their tools it shows.
+    variants: BTreeMap<String, BTreeMap<String, ToolFilter>>,
 }
 
 impl All {
     /// Adds a server, renamed if its name is already in use. Returns its name.
-    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Note>) -> String {
-        let name = std::mem::take(&mut server.name);
+    fn add(
+        &mut self,
+        file: &ImportSource<'_>,
+        mut server: Server,
+        notes: &mut Vec<Note>,
+    ) -> String {
+        let found = std::mem::take(&mut server.name);
+        let name = file.server_name.map_or(found, str::to_owned);
         let plain = plain_name(&name);
         server.name.clone_from(&plain);
         let mut note = |kind: NoteKind, what: String, fix: &str| {
             let note = Diagnostic::new(server.at, server.key.as_str(), what);
-            notes.push(Note::new(file, kind, note.with_fix(fix)));
+            notes.push(Note::new(file.name, kind, note.with_fix(fix)));
         };
         if let Some(first) = self.names.get(&plain) {
-            let mut others = self.servers.iter();
-            if let Some(same) = others.find(|other| other.has_same_settings(&server)) {
+            let is_same = |other: &&mut Server| {
+                // A variant can show fewer tools.
+                let can_differ = file.variant.is_some();
+                other.has_same_settings(&server) && (can_differ || other.tools == server.tools)
+            };
+            if let Some(same) = self.servers.iter_mut().find(is_same) {
+                same.tools.widen(&server.tools);
                 let what = format!("is in {first} already");
                 note(NoteKind::SameServer, what, "it is taken once");
                 return same.name.clone();
@@ -309,27 +344,33 @@ impl All {
             note(NoteKind::Change, what, NO_OTHER_CHARACTERS);
         }
         let new = server.name.clone();
-        self.names.insert(new.clone(), file.to_owned());
+        self.names.insert(new.clone(), file.name.to_owned());
         self.servers.push(server);
         new
     }
 
-    /// Gives each of the `files` its variant, if others have servers that the files of this variant have not.
+    /// Has the variant of `file` show `tools` of the server `name`.
+    fn show(&mut self, file: &ImportSource<'_>, name: &str, tools: ToolFilter) {
+        let variant = file.variant.unwrap_or_default().to_owned();
+        let servers = self.variants.entry(variant).or_default();
+        servers
+            .entry(name.to_owned())
+            .and_modify(|known| known.widen(&tools))
+            .or_insert(tools);
+    }
+
+    /// Gives each of the `files` its variant, if others have servers or tools that the files of this variant have not.
     fn set_variants(&mut self, files: &[ImportSource<'_>]) {
-        let enabled = self
-            .servers
-            .iter()
-            .filter(|server| !server.disabled)
-            .count();
-        let mut of_variants: BTreeMap<Option<&str>, BTreeSet<String>> = BTreeMap::new();
-        for (file, imported) in files.iter().zip(&self.files) {
-            let names = of_variants.entry(file.variant).or_default();
-            names.extend(imported.servers.values().cloned());
-        }
+        let enabled = self.servers.iter().filter(|server| !server.disabled);
+        let whole: BTreeMap<String, ToolFilter> = enabled
+            .map(|server| (server.name.clone(), server.tools.clone()))
+            .collect();
         for (file, imported) in files.iter().zip(&mut self.files) {
-            let names = of_variants.get(&file.variant);
-            if names.is_some_and(|names| names.len() < enabled) {
-                imported.variant = file.variant.map(str::to_owned);
+            let Some(variant) = file.variant else {
+                continue;
+            };
+            if file.has_fixed_variant || self.variants.get(variant) != Some(&whole) {
+                imported.variant = Some(variant.to_owned());
             }
         }
     }

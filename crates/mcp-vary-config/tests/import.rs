@@ -179,6 +179,50 @@ fn files_with_the_same_variant_have_it_together() {
 }
 
 #[test]
+fn a_server_of_which_a_file_shows_fewer_tools_is_taken_once_and_the_variant_of_the_file_is_narrowed()
+ {
+    let all = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+    let few = r#"{"mcpServers": {"a": {"command": "x", "includeTools": ["t"]}}}"#;
+    let sources = [("one", all), ("two", few)].map(|(name, text)| {
+        let file = ImportSource::new(name, text);
+        file.with_variant(name)
+    });
+    for reversed in [false, true] {
+        let mut files = sources;
+        if reversed {
+            files.reverse();
+        }
+        let imported = import(&files).unwrap();
+        let names = imported.files.iter().map(|file| file.servers["a"].as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["a", "a"]);
+        let variants = imported.files.iter().map(|file| file.variant.as_deref());
+        assert_eq!(variants.flatten().collect::<Vec<_>>(), ["two"]);
+        let yaml = imported.yaml;
+        let variant = "  two:\n    from: standard\n    tools:\n      include:\n        - {server: a, name: t}\n";
+        assert!(yaml.ends_with(variant), "{yaml}");
+        assert!(!yaml.contains("x-tools"), "{yaml}");
+    }
+}
+
+#[test]
+fn a_server_with_a_name_keeps_it_and_a_fixed_variant_stays() {
+    let one = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+    let two = r#"{"mcpServers": {"b": {"command": "y"}}}"#;
+    let named = ImportSource::new("one", one).with_server_name("b");
+    let imported = import(&[named, ImportSource::new("two", two)]).unwrap();
+    assert_eq!(imported.files[0].servers["a"], "b");
+    assert_eq!(imported.files[1].servers["b"], "b-2");
+    let notes: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let renamed =
+        "`mcpServers.b` is called `b-2` here: one has a `b`; rename one of them, or take one out";
+    assert!(notes[0].ends_with(renamed), "{notes:?}");
+    let alone = named.with_variant("one").with_fixed_variant();
+    let yaml = import(&[alone]).unwrap().yaml;
+    assert!(yaml.contains("  one:\n    from: standard\n"), "{yaml}");
+}
+
+#[test]
 fn the_file_of_a_project_has_variables_for_secrets_and_its_programs_run_there() {
     let text = r#"{"mcpServers": {
         "a": {"command": "x", "args": ["--token", "s3cret-value", "."], "cwd": "${workspaceFolder}/sub",

@@ -308,6 +308,161 @@ fn a_second_run_adds_what_is_new_and_keeps_what_the_user_changed() {
 }
 
 #[test]
+fn a_client_whose_file_cannot_be_used_now_keeps_its_servers_and_its_variant() {
+    let user = User::new("protected");
+    user.run(&["up", "--yes"]).exited(0);
+    let path = user.configuration();
+    let text = fs::read_to_string(&path).unwrap();
+    let edited = text.replace("    from: standard\n", "    from: compact\n");
+    fs::write(&path, &edited).unwrap();
+    let protected = user.home.path(".cursor/mcp.json");
+    fs::set_permissions(&protected, fs::Permissions::from_mode(0o444)).unwrap();
+    let gemini = user.home.read(".gemini/settings.json");
+    user.home
+        .write(".gemini/settings.json", &(gemini.clone() + "{"));
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_contains(
+        &run.stderr,
+        &[
+            "Cursor is left as it is: ",
+            "Gemini CLI is left as it is: ",
+            "nothing to change; Vary is running",
+        ],
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), edited);
+    fs::set_permissions(&protected, fs::Permissions::from_mode(0o644)).unwrap();
+    user.home.write(".gemini/settings.json", &gemini);
+    user.run(&["down"]).exited(0);
+    user.is_as_it_was();
+}
+
+#[test]
+fn an_address_of_vary_that_its_user_chose_stays_until_it_is_taken_out() {
+    let user = User::new("chosen");
+    user.run(&["up", "--yes"]).exited(0);
+    let file = ".cursor/mcp.json";
+    let written = user.home.read(file);
+    let chosen = written.replace("/mcp/v/cursor", "/mcp/v/compact");
+    assert_ne!(chosen, written);
+    user.home.write(file, &chosen);
+    let configuration = || fs::read_to_string(user.configuration()).unwrap();
+    let before = configuration();
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_contains(&run.stderr, &["nothing to change; Vary is running"]);
+    assert_eq!(user.home.read(file), chosen);
+    assert_eq!(configuration(), before);
+    user.run(&["down"]).exited(0);
+    let back = user.servers(file);
+    assert_eq!(back["sky"]["command"], VARY);
+    assert!(back["vary"].is_null(), "{back}");
+}
+
+#[test]
+fn a_server_keeps_its_name_when_another_client_gets_one_that_is_called_so() {
+    let user = User::new("names");
+    user.run(&["up", "--yes"]).exited(0);
+    let mut servers = user.servers(".claude.json");
+    servers["other"] = json!({"command": VARY, "args": ["weather"], "env": {"TOKEN": "of-claude"}});
+    user.home
+        .write(".claude.json", &json!({"mcpServers": servers}).to_string());
+    user.run(&["up", "--yes"]).exited(0);
+    let text = fs::read_to_string(user.configuration()).unwrap();
+    let (_, newcomer) = text.split_once("  other-2:\n").unwrap();
+    assert_contains(newcomer, &["of-claude"]);
+    let variant = "  gemini-cli:\n    from: standard\n    tools:\n      include:\n        - {server: other}\n";
+    assert_contains(&text, &[variant]);
+    let again = user.run(&["up", "--yes"]).exited(0);
+    assert_contains(&again.stderr, &["nothing to change; Vary is running"]);
+}
+
+#[test]
+fn a_variant_stays_when_its_client_gets_the_servers_that_it_lacked() {
+    let user = User::new("grown");
+    let other = json!({"command": VARY, "args": ["weather"], "env": {"N": "other"}});
+    let gemini = json!({"mcpServers": {"other": other}});
+    user.home
+        .write(".gemini/settings.json", &gemini.to_string());
+    user.run(&["up", "--yes"]).exited(0);
+    let mut servers = user.servers(".cursor/mcp.json");
+    let url = servers["vary"]["url"].clone();
+    servers["other"] = other;
+    user.home.write(
+        ".cursor/mcp.json",
+        &json!({"mcpServers": servers}).to_string(),
+    );
+    user.run(&["up", "--yes"]).exited(0);
+    assert_eq!(user.servers(".cursor/mcp.json")["vary"]["url"], url);
+    let text = fs::read_to_string(user.configuration()).unwrap();
+    let servers = "        - {server: sky}\n        - {server: other}\n";
+    let variant = "  cursor:\n    from: standard\n    tools:\n      include:\n";
+    assert_contains(&text, &[&format!("{variant}{servers}")]);
+}
+
+#[test]
+fn a_server_that_vary_has_needs_its_variable_no_second_time_and_is_reported_if_it_is_down() {
+    let user = User::new("taken-over");
+    let program = user.home.path("program");
+    symlink(VARY, &program).unwrap();
+    let env = json!({"A": "${env:VARY_TEST_SET}"});
+    let servers = json!({
+        "set": {"command": VARY, "args": ["weather"], "env": env},
+        "gone": {"command": program, "args": ["weather"]}
+    });
+    let text = json!({"mcpServers": servers}).to_string();
+    user.home.write(".cursor/mcp.json", &text);
+    let mut command = user.command(&["up", "--yes"]);
+    Run::of(command.env("VARY_TEST_SET", "value")).exited(0);
+    fs::remove_file(program).unwrap();
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let is_down = "`gone` is in Vary already; does not answer now: ";
+    assert_contains(&run.stdout, &[is_down]);
+    assert_lacks(&run.stdout, &["needs `VARY_TEST_SET`", "`gone` stays"]);
+    assert_contains(&run.stderr, &["nothing to change; Vary is running"]);
+}
+
+#[test]
+fn a_server_of_which_a_client_shows_fewer_tools_is_one_server_and_the_client_gets_no_more() {
+    let user = User::new("narrowed");
+    let mut sky = user.servers(".cursor/mcp.json")["sky"].clone();
+    sky["includeTools"] = json!(["get_weather"]);
+    let gemini = json!({"mcpServers": {"sky": sky}});
+    user.home
+        .write(".gemini/settings.json", &gemini.to_string());
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let text = fs::read_to_string(user.configuration()).unwrap();
+    let include = "      include:\n        - {server: sky, name: get_weather}\n";
+    let variant = format!("  gemini-cli:\n    from: standard\n    tools:\n{include}");
+    assert_contains(&text, &[&variant]);
+    assert_lacks(&text, &["sky-2"]);
+    let mut lines = run.stdout.lines();
+    let cost = lines.find(|line| line.starts_with("Gemini CLI ")).unwrap();
+    assert_eq!(cost.split_whitespace().nth(2), Some("1"), "{cost}");
+}
+
+#[test]
+fn the_costs_of_a_second_run_are_those_of_the_variant_that_the_user_changed() {
+    let user = User::new("costs");
+    user.run(&["up", "--yes"]).exited(0);
+    let path = user.configuration();
+    let text = fs::read_to_string(&path).unwrap();
+    let standard = "  cursor:\n    from: standard\n";
+    let compact = "  cursor:\n    from: compact\n";
+    fs::write(&path, text.replacen(standard, compact, 1)).unwrap();
+    let mut servers = user.servers(".gemini/settings.json");
+    servers["new"] = json!({"command": VARY, "args": ["weather"], "env": {"N": "new"}});
+    user.home.write(
+        ".gemini/settings.json",
+        &json!({"mcpServers": servers}).to_string(),
+    );
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let mut lines = run.stdout.lines();
+    let cursor = lines.find(|line| line.starts_with("Cursor ")).unwrap();
+    let cells: Vec<&str> = cursor.split_whitespace().collect();
+    assert_eq!(cells[1], "2");
+    assert_eq!(cells[2], cells[3], "{cursor}");
+}
+
+#[test]
 fn an_address_that_another_program_has_is_reported_and_no_client_is_connected_to_it() {
     let user = User::new("occupied");
     let listen = || {

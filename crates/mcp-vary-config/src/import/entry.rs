@@ -7,6 +7,7 @@ use mcp_vary_upstream::secret::replace_secrets;
 
 use super::foreign_keys::no_equivalent;
 use super::text::{Inputs, converted, is_variable};
+use super::tool_filter::ToolFilter;
 use super::{Format, Found};
 use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::{Entry, Value};
@@ -14,6 +15,7 @@ use crate::reader::{Located, did_you_mean};
 use crate::variables::variable_name;
 
 /// A server, converted to Vary's configuration.
+#[derive(Clone)]
 pub(super) struct Server {
     pub(super) name: String,
     /// The position of the server in its file.
@@ -23,9 +25,7 @@ pub(super) struct Server {
     pub(super) about: Vec<String>,
     pub(super) settings: Vec<(&'static str, Out)>,
     pub(super) disabled: bool,
-    /// The tools that are allowed. `None` allows all tools.
-    pub(super) allowed: Option<Vec<String>>,
-    pub(super) denied: Vec<String>,
+    pub(super) tools: ToolFilter,
 }
 
 /// A value to be printed.
@@ -39,17 +39,9 @@ pub(super) enum Out {
 }
 
 impl Server {
+    /// Whether it is the same server, whichever tools are shown.
     pub(super) fn has_same_settings(&self, other: &Self) -> bool {
-        let settings_of = |server: &Self| {
-            let settings = server.settings.clone();
-            (
-                settings,
-                server.disabled,
-                server.allowed.clone(),
-                server.denied.clone(),
-            )
-        };
-        settings_of(self) == settings_of(other)
+        self.settings == other.settings && self.disabled == other.disabled
     }
 
     fn has(&self, key: &str) -> bool {
@@ -106,8 +98,7 @@ pub(super) fn read(
         about: Vec::new(),
         settings: Vec::new(),
         disabled: false,
-        allowed: None,
-        denied: Vec::new(),
+        tools: ToolFilter::default(),
     };
     let mut reader = ServerReader {
         format,
@@ -430,13 +421,13 @@ impl ServerReader<'_> {
     fn allowed(&mut self, field: &Located<'_>) {
         let tools = self.tools(field);
         if tools.iter().all(|tool| tool != "*") {
-            self.server.allowed = Some(tools);
+            self.server.tools.allowed = Some(tools);
         }
     }
 
     fn denied(&mut self, field: &Located<'_>) {
         let tools = self.tools(field);
-        self.server.denied.extend(tools);
+        self.server.tools.denied.extend(tools);
     }
 
     fn tools(&mut self, field: &Located<'_>) -> Vec<String> {

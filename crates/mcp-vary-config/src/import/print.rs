@@ -45,9 +45,8 @@ pub(super) fn configuration(files: &[&str], all: &All) -> String {
 
 /// Prints the allowed and denied tools of servers, for each built-in variant, and the variants of files.
 fn variants(all: &All) -> String {
-    let is_free = |server: &Server| server.allowed.is_none() && server.denied.is_empty();
     let servers: Vec<&Server> = all.servers.iter().collect();
-    let is_limited = !servers.iter().all(|server| is_free(server));
+    let is_limited = !servers.iter().all(|server| server.tools.is_free());
     let is_whole = all.files.iter().all(|file| file.variant.is_none());
     if !is_limited && is_whole {
         return String::new();
@@ -55,7 +54,7 @@ fn variants(all: &All) -> String {
     let mut out = String::new();
     if is_limited {
         out.push_str("# Which tools are shown, as the clients had it.\nx-tools: &tools\n");
-        let is_narrower = servers.iter().any(|server| server.allowed.is_some());
+        let is_narrower = servers.iter().any(|server| server.tools.allowed.is_some());
         selection(&mut out, 2, &servers, is_narrower);
     }
     out.push_str("variants:\n");
@@ -68,29 +67,30 @@ fn variants(all: &All) -> String {
         if !printed.insert(variant) {
             continue;
         }
-        let files = all.files.iter();
-        let of_variant = files.filter(|file| file.variant.as_ref() == Some(variant));
-        let names: BTreeSet<&String> = of_variant.flat_map(|file| file.servers.values()).collect();
-        let mut its_servers = servers.clone();
-        its_servers.retain(|server| names.contains(&server.name));
+        let narrowed = all.servers.iter().filter_map(|server| {
+            let tools = all.variants.get(variant)?.get(&server.name)?.clone();
+            let whole = server.clone();
+            Some(Server { tools, ..whole })
+        });
+        let its_servers: Vec<Server> = narrowed.collect();
         let _ = writeln!(
             out,
             "  {}:\n    from: standard\n    tools:",
             scalar(variant)
         );
-        selection(&mut out, 6, &its_servers, true);
+        selection(&mut out, 6, &its_servers.iter().collect::<Vec<_>>(), true);
     }
     out
 }
 
 /// Prints which tools of the servers are shown; of other servers none if `is_narrower`.
 fn selection(out: &mut String, indent: usize, servers: &[&Server], is_narrower: bool) {
-    let allowed = |server: &Server| match &server.allowed {
+    let allowed = |server: &Server| match &server.tools.allowed {
         Some(tools) => tools.iter().map(|tool| rule(server, tool)).collect(),
         None => vec![format!("{{server: {}}}", scalar(&server.name))],
     };
     let denied = |server: &Server| {
-        let tools = server.denied.iter();
+        let tools = server.tools.denied.iter();
         tools.map(|tool| rule(server, tool)).collect()
     };
     let mut on = servers.iter().filter(|server| !server.disabled);
@@ -102,7 +102,7 @@ fn selection(out: &mut String, indent: usize, servers: &[&Server], is_narrower: 
     if is_narrower {
         list(out, indent, "include", servers, allowed);
     }
-    if servers.iter().any(|server| !server.denied.is_empty()) {
+    if servers.iter().any(|server| !server.tools.denied.is_empty()) {
         list(out, indent, "exclude", servers, denied);
     }
 }

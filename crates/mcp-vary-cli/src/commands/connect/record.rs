@@ -152,10 +152,20 @@ impl Record {
     }
 }
 
-/// Whether `value` and `entry` connect a client to the same, whatever else its user set.
+/// Whether `value` and `entry` connect a client to the same endpoint, in any variant, whatever else its user set.
 pub(crate) fn connects_to_same(value: &Value, entry: &Value) -> bool {
     let mut keys = ["url", "httpUrl", "serverUrl", "command", "args"].iter();
-    keys.all(|key| value.get(key) == entry.get(key))
+    keys.all(|key| value.get(key).map(without_variant) == entry.get(key).map(without_variant))
+}
+
+/// `value` as JSON, without the variant in a URL.
+fn without_variant(value: &Value) -> String {
+    let text = value.to_string();
+    let Some((before, after)) = text.split_once("/mcp/v/") else {
+        return text;
+    };
+    let end = after.find(['"', '?']).map_or("", |at| &after[at..]);
+    format!("{before}/mcp{end}")
 }
 
 /// `text` with the servers that were moved out.

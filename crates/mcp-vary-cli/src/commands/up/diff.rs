@@ -69,11 +69,11 @@ impl Secrets {
     }
 }
 
-/// `text` as [`merged`] compares it, without what it says: a digest for each line, except for the one that begins with
+/// `text` as [`merged`] compares it, without what it says: a digest for each line, except for those that begin with one of
 /// `shown`.
-pub(super) fn digests(text: &str, shown: &str) -> String {
+pub(super) fn digests(text: &str, shown: &[&str]) -> String {
     let compared = |line: &str| {
-        if line.starts_with(shown) {
+        if shown.iter().any(|start| line.starts_with(start)) {
             return line.to_owned();
         }
         format!("{}\n", digest(line))
@@ -180,11 +180,11 @@ mod tests {
         let current = "naming: always\n".to_owned() + &old.replace("  c:", "  # mine\n  c:");
         let expected = "naming: always\n".to_owned() + &new.replace("  c:", "  # mine\n  c:");
         assert_eq!(merged(old, new, &current).as_ref(), Some(&expected));
-        let stored = digests(&format!("listen: x\n{old}"), "listen: ");
+        let stored = digests(&format!("listen: x\n{old}"), &["listen: "]);
         assert!(stored.starts_with("listen: x\nsha256:") && !stored.contains("command"));
-        assert_eq!(digests(&stored, "listen: "), stored);
+        assert_eq!(digests(&stored, &["listen: "]), stored);
         assert_eq!(
-            merged(&digests(old, "listen: "), new, &current),
+            merged(&digests(old, &["listen: "]), new, &current),
             Some(expected)
         );
         assert_eq!(merged(old, new, old).as_deref(), Some(new));

@@ -1,13 +1,15 @@
 //! The clients of a user, with the files of projects that Vary has, and what is written so that clients reach Vary.
 
+mod configuration;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use mcp_vary_config::{ClientText, Format, ImportSource, Imported, ImportedFile, Syntax, import};
+use mcp_vary_config::{ClientText, Format, ImportSource, Syntax, import};
 use serde_json::{Map, Value, json};
 
-use super::journal::{Journal, ProjectServers};
+use super::journal::{Journal, NamedServer, ProjectServers};
 use super::operation::{Kind, Operation};
 use crate::commands::connect::client::{Client, ClientName, UserFile};
 use crate::commands::connect::endpoint::{Endpoint, with_variant};
@@ -20,6 +22,7 @@ use crate::failure::Failure;
 use crate::print::servers::first_names;
 
 /// The clients that have servers.
+#[derive(Default)]
 pub(crate) struct Home {
     pub(crate) clients: Vec<FoundClient>,
     /// Files of projects, as the user confirmed them.
@@ -30,6 +33,10 @@ pub(crate) struct Home {
     pub(crate) has_unusable: bool,
     /// The command that takes over what does not answer yet.
     pub(crate) command: &'static str,
+    /// The servers that Vary has already, in the order of its configuration.
+    pub(super) named: Vec<NamedServer>,
+    /// The clients that are connected to a variant of their name.
+    pub(super) with_variant: BTreeSet<String>,
 }
 
 /// A client, and its servers.
@@ -49,26 +56,28 @@ pub(crate) struct FoundClient {
 }
 
 impl Home {
-    /// The clients whose user's files have servers. `variable` gives the values of environment variables.
+    /// The clients whose user's files have servers, and those that `journal` has already, even if their files cannot be
+    /// used now. `variable` gives the values of environment variables.
     pub(crate) fn find(variable: &dyn Fn(&str) -> Option<String>, journal: &Journal) -> Self {
         let mut clients = Vec::new();
         let mut notes = Vec::new();
         let mut has_unusable = false;
         for name in ClientName::value_variants() {
             let client = name.client();
-            let Ok(path) = places::user_file(client, System::current(), variable) else {
-                continue;
-            };
-            notes.extend(servers_of_projects(client, &path));
-            match FoundClient::read(client, path, journal) {
-                Ok(found) => clients.extend(found),
-                Err(why) => {
+            let mut found = None;
+            if let Ok(path) = places::user_file(client, System::current(), variable) {
+                notes.extend(servers_of_projects(client, &path));
+                found = FoundClient::read(client, path, journal).unwrap_or_else(|why| {
                     has_unusable = true;
                     notes.push(format!("{} is left as it is: {why}", client.title));
-                }
+                    None
+                });
             }
+            clients.extend(found.or_else(|| FoundClient::as_written(client, journal)));
         }
         let projects = journal.projects.iter();
+        let mut with_variant = journal.entries.clone();
+        with_variant.retain(|client, entry| variant_in(entry) == *client);
         Self {
             clients,
             projects: projects
@@ -77,44 +86,14 @@ impl Home {
             notes,
             has_unusable,
             command: "vary up",
+            named: journal.servers.clone(),
+            with_variant: with_variant.into_keys().collect(),
         }
     }
 
     /// The files of the clients, then those of projects.
     pub(crate) fn all(&self) -> impl Iterator<Item = &FoundClient> {
         self.clients.iter().chain(&self.projects)
-    }
-
-    /// The servers of all files for which `is_served`, as one configuration, with a variant for each client that has
-    /// not all of them. A file that has none is in it with no servers.
-    pub(crate) fn import(
-        &self,
-        is_served: &dyn Fn(&FoundClient, &str) -> bool,
-    ) -> Result<Imported, Failure> {
-        let read = self.all().map(|found| {
-            let path = found.file.path.display().to_string();
-            (found, path, found.source(is_served))
-        });
-        let all: Vec<_> = read.collect();
-        let mut sources = Vec::new();
-        for (found, path, text) in &all {
-            if let Some(text) = text {
-                let source = ImportSource::new(path, text).with_format(found.client.format);
-                let named = source.with_variant(found.client.name);
-                sources.push(match &found.project {
-                    Some(directory) => named.with_project(directory),
-                    None => named,
-                });
-            }
-        }
-        let outcome = import(&sources).map_err(|mistakes| Failure::command(mistakes.to_string()));
-        let mut imported = outcome?;
-        for (at, (_, _, text)) in all.iter().enumerate() {
-            if text.is_none() {
-                imported.files.insert(at, ImportedFile::default());
-            }
-        }
-        Ok(imported)
     }
 }
 
@@ -193,7 +172,7 @@ impl FoundClient {
         let container = client.container_in(&project.text).ok()?;
         let keys: Vec<&str> = container.iter().map(String::as_str).collect();
         let entries = ClientText::new(Syntax::Json, &project.text).entries(&keys);
-        let mut found = Self {
+        let found = Self {
             client,
             file: ClientFile::missing(path.to_owned()),
             base: project.text.clone(),
@@ -202,10 +181,33 @@ impl FoundClient {
             servers: entries.ok()?,
             project: Some(project.directory.clone()),
         };
-        let names = found.servers.iter().map(|(name, _)| name.clone());
-        let moved = found.entry_for(Value::Null, names.collect());
-        found.written.push(moved);
-        Some(found)
+        Some(found.with_all_moved(Value::Null))
+    }
+
+    /// The client with the servers that Vary took over, as `journal` has them; `None` if it did not write to its file.
+    fn as_written(client: &'static Client, journal: &Journal) -> Option<Self> {
+        let mut operations = journal.operations.iter();
+        let its = Kind::Client(client.name.to_owned());
+        let operation = operations.find(|operation| operation.kind == its)?;
+        let read = |text: &str| {
+            let file = ClientFile::missing(operation.path.clone());
+            Self::with_servers(client, file, text.to_owned(), None).ok()
+        };
+        let mut found = read(operation.before.as_deref()?)?;
+        let left = read(&operation.after)?.servers;
+        found
+            .servers
+            .retain(|(name, _)| left.iter().all(|(other, _)| other != name));
+        let entry = journal.entries.get(client.name).cloned();
+        Some(found.with_all_moved(entry.unwrap_or_default()))
+    }
+
+    /// With `entry` in place of all servers.
+    fn with_all_moved(mut self, entry: Value) -> Self {
+        let names = self.servers.iter().map(|(name, _)| name.clone());
+        let written = self.entry_for(entry, names.collect());
+        self.written.push(written);
+        self
     }
 
     /// What the journal has of a project's file whose servers `moved` are taken over; `None` if there are none.
@@ -257,6 +259,11 @@ impl FoundClient {
         moved.any(|server| server == name)
     }
 
+    /// Whether it is the one that has `server`, which Vary has already.
+    fn has_named(&self, server: &NamedServer) -> bool {
+        self.file.path == server.file && self.has_moved(&server.entry)
+    }
+
     /// Everything that the file has, to find the secrets in it.
     pub(crate) fn values(&self) -> Vec<(String, Value)> {
         let read = ClientText::new(self.client.syntax, &self.base).entries(&[]);
@@ -291,11 +298,10 @@ impl FoundClient {
         reached: &Reached<'_>,
         journal: &mut Journal,
     ) -> Result<Value, Failure> {
-        let written_then = journal.entries.get(self.client.name);
-        let present = previous.and_then(|written| written.entry.as_ref());
-        if let Some(chosen) = present.filter(|entry| Some(*entry) != written_then) {
-            return Ok(chosen.clone());
+        if let Some(chosen) = self.chosen_entry(journal) {
+            return Ok(chosen);
         }
+        let present = previous.and_then(|written| written.entry.as_ref());
         let url = with_variant(reached.address, reached.variant)?;
         let endpoint = match self.client.url {
             Some(_) => Endpoint::Http {
@@ -325,14 +331,15 @@ impl FoundClient {
         Ok(new)
     }
 
-    /// What is written so that the client has Vary in place of the servers in `moved`; nothing if that is so already.
+    /// What is written so that the client has Vary in place of the servers in `moved`; nothing if that is so already, or
+    /// if its file cannot be used.
     pub(crate) fn operations(
         &self,
         reached: &Reached<'_>,
         moved: &BTreeMap<String, String>,
         journal: &mut Journal,
     ) -> Result<Vec<Operation>, Failure> {
-        if moved.is_empty() {
+        if moved.is_empty() || self.file.text.is_none() {
             return Ok(Vec::new());
         }
         let is_vary =
@@ -384,13 +391,20 @@ impl FoundClient {
 
     /// The variant in the entry that the user chose since `journal` got its own; `None` if they did not.
     pub(crate) fn chosen_variant(&self, journal: &Journal) -> Option<String> {
+        self.chosen_entry(journal).as_ref().map(variant_in)
+    }
+
+    /// The entry that the user chose since `journal` got its own: in the file, or with `vary connect`.
+    fn chosen_entry(&self, journal: &Journal) -> Option<Value> {
         let mut written = self.written.iter();
         let vary = written.find(|written| written.name == NAME)?;
         let entry = vary.entry.as_ref()?;
-        if Some(entry) == journal.entries.get(self.client.name) {
-            return None;
+        let is_chosen =
+            |now: &Value| connects_to_same(now, entry) && variant_in(now) != variant_in(entry);
+        if let Some(now) = self.entry_now().filter(is_chosen) {
+            return Some(now);
         }
-        Some(variant_in(entry))
+        (Some(entry) != journal.entries.get(self.client.name)).then(|| entry.clone())
     }
 
     /// The servers that the file has now.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::diff::digests;
 use super::operation::{Kind, Operation};
-use super::plan::LISTEN_KEY;
+use super::plan::{ADMIN, LISTEN_KEY};
 use crate::commands::connect::file;
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
@@ -41,10 +41,23 @@ pub(crate) struct Journal {
     pub(crate) variables: BTreeMap<String, String>,
     /// The entry that each client got, by the client's name.
     pub(crate) entries: BTreeMap<String, Value>,
+    /// The servers that the service has, in the order of the configuration.
+    pub(crate) servers: Vec<NamedServer>,
     /// The servers of projects that the service has, by the path of their file.
     pub(crate) projects: BTreeMap<PathBuf, ProjectServers>,
     /// The files in the order in which they are written.
     pub(crate) operations: Vec<Operation>,
+}
+
+/// A server that was taken over.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct NamedServer {
+    /// The path of the file that it comes from.
+    pub(crate) file: PathBuf,
+    /// Its name in the file.
+    pub(crate) entry: String,
+    /// Its name in the configuration.
+    pub(crate) name: String,
 }
 
 /// A copy of the servers of a project's file, which may change later.
@@ -104,7 +117,7 @@ impl Journal {
     /// What a later `vary up` has to know once everything is given back: nothing of the configuration can be read in it.
     pub(crate) fn given_back(self) -> Self {
         Self {
-            generated: digests(&self.generated, LISTEN_KEY),
+            generated: digests(&self.generated, &[LISTEN_KEY, ADMIN]),
             ..Self::default()
         }
     }

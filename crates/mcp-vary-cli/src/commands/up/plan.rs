@@ -91,6 +91,7 @@ impl Plan {
         journal.projects = projects
             .filter_map(|(found, file)| found.project_servers(&file.servers))
             .collect();
+        journal.servers = home.named_in(&imported);
         let mut service = vec![configuration];
         for file in manager.files(&spec)? {
             service.push(service_operation(file, &journal)?);
@@ -311,9 +312,7 @@ fn configuration_operation(
 ) -> Result<Operation, Failure> {
     let replaced = ClientFile::read(path.clone())?.text;
     let listen = listen_address(replaced.as_deref(), journal)?;
-    // The first line says that another command wrote it.
-    let servers = imported.split_once('\n').map_or("", |(_, after)| after);
-    let generated = format!("{HEADER}listen: {listen}\nadmin: 0\n{servers}");
+    let generated = with_servers(&format!("{HEADER}listen: {listen}\n"), imported);
     let shown = path.display();
     let after = match &replaced {
         None => generated.clone(),
@@ -333,6 +332,20 @@ fn configuration_operation(
         mode: 0o600,
         replaced,
     })
+}
+
+/// The configuration that begins with `head`, with the `imported` servers.
+fn with_servers(head: &str, imported: &str) -> String {
+    // The first line says that another command wrote it.
+    let servers = imported.split_once('\n').map_or("", |(_, after)| after);
+    format!("{head}{ADMIN}{servers}")
+}
+
+/// The `imported` servers with what the user changed in the configuration, which is `current`; `None` if there is none, or
+/// if it was changed in the same lines.
+pub(super) fn with_changes(imported: &str, current: &str, journal: &Journal) -> Option<String> {
+    let (head, _) = journal.generated.split_once(ADMIN)?;
+    merged(&journal.generated, &with_servers(head, imported), current)
 }
 
 /// What the configuration says about the service.
@@ -457,6 +470,8 @@ fn free_address() -> Result<String, Failure> {
 
 /// The key of the address in the configuration.
 pub(super) const LISTEN_KEY: &str = "listen: ";
+/// The line of the operator's address, which is chosen at the start.
+pub(super) const ADMIN: &str = "admin: 0\n";
 /// How the configuration begins.
 const HEADER: &str =
     "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";

@@ -46,11 +46,9 @@ pub(super) async fn add(home: &mut Home) -> Result<bool, Failure> {
     let real = current.canonicalize();
     let directory = real.map_err(|error| unreadable(current, &error))?;
     let mut project = Home {
-        clients: Vec::new(),
         projects: read(&directory)?,
-        notes: Vec::new(),
-        has_unusable: false,
         command: home.command,
+        ..Home::default()
     };
     let added = project.projects.iter();
     let relative = added.map(|found| {

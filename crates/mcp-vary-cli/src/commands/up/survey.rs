@@ -10,7 +10,9 @@ use mcp_vary_upstream::{ConnectionState, without_server};
 
 use super::home::{FoundClient, Home};
 use super::journal::Journal;
+use super::plan;
 use crate::credentials::{LoginMode, file_with_logins};
+use crate::environment::{environment, variable};
 use crate::failure::Failure;
 use crate::print::servers::{is_up, reason};
 use crate::print::table::table;
@@ -80,7 +82,12 @@ impl Survey {
         let name = path.display().to_string();
         let secrets = SecretFiles::beside(path);
         let yaml = survey.imported.yaml.clone();
-        let parse = |only: &[String]| file::parse(&name, &yaml, only, &secrets, None);
+        let stored = |name: &str| journal.variables.get(name).cloned();
+        let value = |name: &str| variable(name).or_else(|| stored(name));
+        let parse_text = |text: &str, only: &[String]| {
+            file::parse_with(&name, text, only, &secrets, None, &value)
+        };
+        let parse = |only: &[String]| parse_text(&yaml, only);
         let mut usable = Vec::new();
         for (server, found) in &mut survey.servers {
             match parse(std::slice::from_ref(server)) {
@@ -94,6 +101,13 @@ impl Survey {
         let parsed = parse(&usable).map_err(|mistakes| file::invalid_file(&mistakes))?;
         let mut config = file::with_full_start_wait(file_with_logins(parsed, LoginMode::Stored)?);
         config.allow_empty_start = true;
+        let current = mcp_vary_config::text(path).unwrap_or_default();
+        let merged = plan::with_changes(&yaml, &current, journal);
+        if let Some(Ok(file)) = merged.map(|text| parse_text(&text, &usable)) {
+            let running = file.into_config(environment()?);
+            config.naming = running.naming;
+            config.variant_set = running.variant_set;
+        }
         for server in &config.servers {
             let found = survey.servers.entry(server.name.clone()).or_default();
             found.target = Some(server.target.clone());
@@ -152,7 +166,16 @@ impl Survey {
         server.is_some_and(|server| server.is_up)
     }
 
-    /// A row for each server, and below it why others stay with their clients.
+    /// Whether Vary has the server `name` already.
+    fn has_moved(&self, home: &Home, name: &str) -> bool {
+        let mut files = home.all().zip(&self.imported.files);
+        files.any(|(found, file)| {
+            let mut servers = file.servers.iter();
+            servers.any(|(entry, server)| server == name && found.has_moved(entry))
+        })
+    }
+
+    /// A row for each server, and below it why those are not up that are not.
     pub(crate) fn table(&self, home: &Home) -> String {
         let heading = ["server", "clients", "state", "tools", "tokens"];
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
@@ -177,7 +200,12 @@ impl Survey {
             {
                 // What a program wrote last is below it, line by line.
                 let lines = reason.replace('\n', "\\n").replace(" | ", "\n  | ");
-                reasons.push_str(&format!("`{name}` stays with its clients: {lines}\n"));
+                let outcome = if self.has_moved(home, name) {
+                    "is in Vary already; does not answer now"
+                } else {
+                    "stays with its clients"
+                };
+                reasons.push_str(&format!("`{name}` {outcome}: {lines}\n"));
             }
         }
         table(&rows, 3) + &reasons

@@ -1,0 +1,109 @@
+//! The servers of all files as one configuration, in which each stays what it is.
+
+use mcp_vary_config::{ImportSource, Imported, ImportedFile, import};
+
+use super::{FoundClient, Home};
+use crate::commands::up::journal::NamedServer;
+use crate::failure::Failure;
+
+impl Home {
+    /// The servers of all files for which `is_served`, as one configuration, with a variant for each client that has
+    /// not all of them. A file that has none is in it with no servers.
+    pub(crate) fn import(
+        &self,
+        is_served: &dyn Fn(&FoundClient, &str) -> bool,
+    ) -> Result<Imported, Failure> {
+        let known = self.named.iter().filter_map(|server| {
+            let mut all = self.all().enumerate();
+            let (at, found) = all.find(|(_, found)| found.has_named(server))?;
+            Part::new(at, found, Some(server), &|_, name| name == server.entry)
+        });
+        let is_new = |found: &FoundClient, name: &str| {
+            let mut named = self.named.iter();
+            is_served(found, name)
+                && !named.any(|server| server.entry == name && found.has_named(server))
+        };
+        let all = self.all().enumerate();
+        let new = all.filter_map(|(at, found)| Part::new(at, found, None, &is_new));
+        let parts: Vec<Part<'_>> = known.chain(new).collect();
+        let sources: Vec<_> = parts.iter().map(|part| part.source(self)).collect();
+        let outcome = import(&sources).map_err(|mistakes| Failure::command(mistakes.to_string()));
+        let mut imported = outcome?;
+        let mut files: Vec<_> = self.all().map(|_| ImportedFile::default()).collect();
+        for (part, file) in parts.iter().zip(imported.files) {
+            if let Some(whole) = files.get_mut(part.at) {
+                whole.servers.extend(file.servers);
+                whole.variant = file.variant;
+            }
+        }
+        imported.files = files;
+        Ok(imported)
+    }
+
+    /// The servers of `imported`, in its order.
+    pub(crate) fn named_in(&self, imported: &Imported) -> Vec<NamedServer> {
+        let mut named = self.named.clone();
+        named.retain(|server| self.all().any(|found| found.has_named(server)));
+        for (found, imported_file) in self.all().zip(&imported.files) {
+            let file = &found.file.path;
+            for (entry, _) in &found.servers {
+                let mut known = named.iter();
+                let is_known = known.any(|server| server.file == *file && server.entry == *entry);
+                if let (Some(name), false) = (imported_file.servers.get(entry), is_known) {
+                    named.push(NamedServer {
+                        file: file.clone(),
+                        entry: entry.clone(),
+                        name: name.clone(),
+                    });
+                }
+            }
+        }
+        named
+    }
+}
+
+/// Servers of one file that are imported together.
+struct Part<'a> {
+    /// The place of the file among all.
+    at: usize,
+    found: &'a FoundClient,
+    path: String,
+    text: String,
+    /// The name of the only server, if it has one already.
+    name: Option<&'a str>,
+}
+
+impl<'a> Part<'a> {
+    /// The servers of the file for which `is_in`, which is only `known` if that is one; `None` if there are none.
+    fn new(
+        at: usize,
+        found: &'a FoundClient,
+        known: Option<&'a NamedServer>,
+        is_in: &dyn Fn(&FoundClient, &str) -> bool,
+    ) -> Option<Self> {
+        Some(Self {
+            at,
+            found,
+            path: found.file.path.display().to_string(),
+            text: found.source(is_in)?,
+            name: known.map(|server| &*server.name),
+        })
+    }
+
+    fn source(&self, home: &Home) -> ImportSource<'_> {
+        let client = self.found.client;
+        let mut source = ImportSource::new(&self.path, &self.text)
+            .with_format(client.format)
+            .with_variant(client.name);
+        if home.with_variant.contains(client.name) {
+            source = source.with_fixed_variant();
+        }
+        if let Some(name) = self.name {
+            source = source.with_server_name(name);
+        }
+        match &self.found.project {
+            Some(directory) => source.with_project(directory),
+            None => source,
+        }
+    }
+}
