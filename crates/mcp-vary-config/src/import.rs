@@ -54,7 +54,7 @@ impl<'a> ImportSource<'a> {
     }
 
     /// Sets the name of a variant with the servers of this file, and of others with that name. The configuration has it
-    /// if other files have others.
+    /// if other files have others, or other tools of them.
     #[must_use]
     pub const fn with_variant(mut self, name: &'a str) -> Self {
         self.variant = Some(name);

@@ -179,8 +179,7 @@ fn files_with_the_same_variant_have_it_together() {
 }
 
 #[test]
-fn a_server_of_which_a_file_shows_fewer_tools_is_taken_once_and_the_variant_of_the_file_is_narrowed()
- {
+fn a_server_is_taken_once_if_files_differ_in_its_tools_and_their_variants_differ() {
     let all = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
     let few = r#"{"mcpServers": {"a": {"command": "x", "includeTools": ["t"]}}}"#;
     let sources = [("one", all), ("two", few)].map(|(name, text)| {

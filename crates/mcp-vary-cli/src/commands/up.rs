@@ -1,6 +1,7 @@
 //! `vary up`: takes over the servers of all clients of a user, and runs as their service.
 
 pub(crate) mod args;
+mod configuration_text;
 mod diff;
 mod home;
 pub(crate) mod journal;

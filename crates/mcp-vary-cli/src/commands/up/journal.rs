@@ -10,9 +10,10 @@ use mcp_vary_base::private_files;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::configuration_text::ADMIN;
 use super::diff::digests;
 use super::operation::{Kind, Operation};
-use super::plan::{ADMIN, LISTEN_KEY};
+use super::plan::LISTEN_KEY;
 use crate::commands::connect::file;
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use mcp_vary_config::SecretFiles;
 use tokio::net::TcpStream;
 
+use super::configuration_text::with_servers;
 use super::diff::{Secrets, merged};
 use super::home::{FoundClient, Home, Reached, variant_in};
 use super::journal::Journal;
@@ -334,20 +335,6 @@ fn configuration_operation(
     })
 }
 
-/// The configuration that begins with `head`, with the `imported` servers.
-fn with_servers(head: &str, imported: &str) -> String {
-    // The first line says that another command wrote it.
-    let servers = imported.split_once('\n').map_or("", |(_, after)| after);
-    format!("{head}{ADMIN}{servers}")
-}
-
-/// The `imported` servers with what the user changed in the configuration, which is `current`; `None` if there is none, or
-/// if it was changed in the same lines.
-pub(super) fn with_changes(imported: &str, current: &str, journal: &Journal) -> Option<String> {
-    let (head, _) = journal.generated.split_once(ADMIN)?;
-    merged(&journal.generated, &with_servers(head, imported), current)
-}
-
 /// What the configuration says about the service.
 struct ServiceSettings {
     /// Where this machine reaches it.
@@ -470,8 +457,6 @@ fn free_address() -> Result<String, Failure> {
 
 /// The key of the address in the configuration.
 pub(super) const LISTEN_KEY: &str = "listen: ";
-/// The line of the operator's address, which is chosen at the start.
-pub(super) const ADMIN: &str = "admin: 0\n";
 /// How the configuration begins.
 const HEADER: &str =
     "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";

@@ -8,9 +8,9 @@ use mcp_vary_config::{Diagnostic, Diagnostics, Imported, Note, NoteKind, SecretF
 use mcp_vary_gateway::{Gateway, ServedItem, Target};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
+use super::configuration_text::with_changes;
 use super::home::{FoundClient, Home};
 use super::journal::Journal;
-use super::plan;
 use crate::credentials::{LoginMode, file_with_logins};
 use crate::environment::{environment, variable};
 use crate::failure::Failure;
@@ -102,7 +102,7 @@ impl Survey {
         let mut config = file::with_full_start_wait(file_with_logins(parsed, LoginMode::Stored)?);
         config.allow_empty_start = true;
         let current = mcp_vary_config::text(path).unwrap_or_default();
-        let merged = plan::with_changes(&yaml, &current, journal);
+        let merged = with_changes(&yaml, &current, journal);
         if let Some(Ok(file)) = merged.map(|text| parse_text(&text, &usable)) {
             let running = file.into_config(environment()?);
             config.naming = running.naming;

@@ -110,6 +110,7 @@ impl UserHome {
             let planned = found.operations(&reached, &file.servers, &mut journal);
             operations.extend(planned.unwrap());
         }
+        journal.servers = home.named_in(&imported);
         journal.add(&operations);
         journal.is_unfinished = true;
         journal.store(&self.state()).unwrap();
