@@ -400,12 +400,15 @@ const DIGEST_SUFFIX_BYTES: usize = 7;
 /// Names without a prefix are not changed, even if they are longer.
 pub fn prefixed(server: &str, name: &str) -> String {
     let whole = format!("{server}_{name}");
-    let mut plain = with_plain_characters(&whole);
-    // A name that was changed must stay distinct from a name that is spelled like this.
-    if plain.len() > MAX_NAME_BYTES || plain != whole {
-        plain = with_digest_suffix(plain, &whole);
+    let plain = with_plain_characters(&whole);
+    if plain.len() <= MAX_NAME_BYTES && plain == whole {
+        return plain;
     }
-    plain
+    let prefix = with_plain_characters(&format!("{server}_"));
+    // Many models refuse `.`, and the name is another one anyway.
+    let changed = prefix + &with_plain_characters(name).replace('.', "_");
+    // It must stay distinct from a name that is spelled like this.
+    with_digest_suffix(changed, &whole)
 }
 
 fn with_plain_characters(name: &str) -> String {
@@ -544,7 +547,12 @@ mod tests {
         assert_eq!(prefixed("git", "log"), "git_log");
         let odd = prefixed("git", "größe/öffnen");
         assert!(odd.starts_with("git_gr__e__ffnen_"), "{odd}");
-        assert_ne!(odd, prefixed("git", "größe.öffnen"));
+        let dotted = prefixed("git", "größe.öffnen");
+        assert!(
+            dotted.starts_with("git_gr__e__ffnen_") && dotted != odd,
+            "{dotted}"
+        );
+        assert_eq!(prefixed("git", "a.b"), "git_a.b");
         let long = "x".repeat(100);
         let (one, other) = (prefixed("a", &long), prefixed("a", &format!("{long}x")));
         assert_eq!((one.len(), other.len()), (MAX_NAME_BYTES, MAX_NAME_BYTES));

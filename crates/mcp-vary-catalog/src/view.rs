@@ -54,13 +54,13 @@ pub struct View {
     pub diagnostics: Vec<ViewDiagnostic>,
 }
 
-/// The lengths of the definitions of a list in bytes.
+/// The lengths of the definitions of the items that a variant shows, in bytes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ListLengths {
-    /// As the servers list them, of all items.
+    /// As the servers list them.
     pub merged: usize,
-    /// As the variant lists them, of those that it shows.
+    /// As the variant lists them.
     pub shown: usize,
 }
 
@@ -241,10 +241,13 @@ impl View {
         server_name(&self.servers, item)
     }
 
-    /// How long the list is with all items of the servers, and as the variant shows it.
+    /// How long the list is as the servers write its items, and as the variant does. What the variant hides is in neither:
+    /// its client may not have had it before.
     pub fn lengths(&self) -> ListLengths {
+        let shown = |item: &&Arc<ViewItem>| item.visible.is_some();
+        let listed = self.items.iter().filter(shown);
         *self.lengths.get_or_init(|| ListLengths {
-            merged: self.items.iter().map(|item| item.item.json.len()).sum(),
+            merged: listed.map(|item| item.item.json.len()).sum(),
             shown: self.tool_texts().map(str::len).sum(),
         })
     }

@@ -211,6 +211,12 @@ pub(crate) fn sanitize(text: &str) -> String {
     out
 }
 
+/// Makes a line with the text of others safe for a terminal: line breaks are escaped, too, so that no name looks like
+/// another line.
+pub(crate) fn sanitize_line(line: &str) -> String {
+    sanitize(&line.replace('\n', "\\n"))
+}
+
 /// Makes JSON text safe for a terminal: escapes invisible characters in its strings, so that the JSON stays the same.
 pub(crate) fn sanitize_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -230,7 +236,7 @@ pub(crate) fn sanitize_json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{sanitize, sanitize_json};
+    use super::{sanitize, sanitize_json, sanitize_line};
 
     #[test]
     fn a_peer_cannot_drive_the_terminal() {
@@ -239,6 +245,7 @@ mod tests {
             "a\\u{1b}[2J\n    b\\u{202e}"
         );
         assert_eq!(sanitize("größer 世界"), "größer 世界");
+        assert_eq!(sanitize_line("`a\nnote: b`\x1b"), "`a\\nnote: b`\\u{1b}");
     }
 
     #[track_caller]

@@ -24,15 +24,23 @@ fn discard_typed() {
     }
 }
 
-/// Whether a question is answered with yes. Signals end it: Ctrl-C is the most natural no.
+/// Whether a question is answered with yes. What is neither yes nor no is asked again. Signals end it: Ctrl-C is the
+/// most natural no.
 pub(crate) async fn is_confirmed(question: &str) -> Result<bool, Failure> {
     let mut stop = Stop::listen()?.with_hangup()?;
-    discard_typed();
-    print::prompt(question);
-    let reading = async { line().await.map_err(|error| unanswered(&error)) };
-    let read = stop.unless_requested(reading).await;
-    let answer = read.inspect_err(|_| print::prompt("\n"))?;
-    Ok(is_yes(&answer))
+    let mut shown = question;
+    for _ in 0..MOST_QUESTIONS {
+        discard_typed();
+        print::prompt(shown);
+        let reading = async { line().await.map_err(|error| unanswered(&error)) };
+        let read = stop.unless_requested(reading).await;
+        let answer = read.inspect_err(|_| print::prompt("\n"))?;
+        if let Some(is_agreed) = is_yes(&answer) {
+            return Ok(is_agreed);
+        }
+        shown = "Type y or n. [y/N] ";
+    }
+    Ok(false)
 }
 
 /// A line of standard input, which a thread of its own waits for.
@@ -50,9 +58,17 @@ fn unanswered(error: &io::Error) -> Failure {
     Failure::command(format!("no answer can be read: {why}"))
 }
 
-fn is_yes(answer: &str) -> bool {
-    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+/// Whether the answer is yes; `None` if it is neither yes nor no.
+fn is_yes(answer: &str) -> Option<bool> {
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(true),
+        "" | "n" | "no" => Some(false),
+        _ => None,
+    }
 }
+
+/// How often a question is asked.
+const MOST_QUESTIONS: usize = 3;
 
 /// The most bytes of a line: an address can be pasted.
 const LONGEST_LINE: u64 = 16 << 10;
@@ -62,14 +78,14 @@ mod tests {
     use super::is_yes;
 
     #[test]
-    fn only_yes_is_yes() {
+    fn what_is_neither_yes_nor_no_is_no_answer() {
         for (typed, expected) in [
-            ("y\n", true),
-            (" YES \n", true),
-            ("\n", false),
-            ("", false),
-            ("yesterday\n", false),
-            ("n\n", false),
+            ("y\n", Some(true)),
+            (" YES \n", Some(true)),
+            ("\n", Some(false)),
+            ("", Some(false)),
+            ("No\n", Some(false)),
+            ("yesterday\n", None),
         ] {
             assert_eq!(is_yes(typed), expected, "{typed:?}");
         }

@@ -165,13 +165,19 @@ impl Manager {
         Ok(())
     }
 
-    /// Waits until no server of the service is starting, or a few seconds: those that are up work without the others.
+    /// Waits until no server of the service is starting and their tools are listed, or a few seconds: those that are up
+    /// work without the others.
     async fn servers_started(self) {
         let started = async {
             while let Some(socket) = self.socket() {
                 let status = status_at(&socket).await.unwrap_or_default();
                 let mut servers = status["servers"].as_array().into_iter().flatten();
-                if servers.all(|server| server["state"] != "starting") {
+                let is_listed = |server: &Value| match server["state"].as_str() {
+                    Some("starting") => false,
+                    Some("up") => server["tools"].is_number() || server["failedLists"].is_object(),
+                    _ => true,
+                };
+                if servers.all(is_listed) {
                     return;
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -261,6 +267,12 @@ impl Manager {
     /// Whether the gateway of the service answers.
     pub(crate) fn is_running(self) -> bool {
         self.socket().is_some()
+    }
+
+    /// Whether the gateway of the service was started from the program that is at `path` now.
+    pub(crate) fn runs(self, path: &Path) -> bool {
+        let socket = self.socket();
+        socket.is_some_and(|socket| program_file(path).as_ref() == Some(&about(&socket)["program"]))
     }
 
     /// The socket of the service, if its gateway answers.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::effects::visible;
+
 /// A position in a file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
@@ -79,14 +81,14 @@ impl Diagnostic {
         Self::new(at, "", what).with_fix("a configuration has six levels")
     }
 
-    /// What is wrong and the fix, for a text without positions.
+    /// What is wrong and the fix in one line, for a text without positions.
     pub fn without_position(&self) -> String {
         let key = match &*self.key {
             "" => String::new(),
             key => format!("`{key}` "),
         };
         let fix = self.fix.iter().map(|fix| format!("; {fix}"));
-        format!("{key}{}{}", self.what, fix.collect::<String>())
+        visible(&format!("{key}{}{}", self.what, fix.collect::<String>()))
     }
 
     pub(super) fn with_fix(mut self, fix: impl Into<String>) -> Self {

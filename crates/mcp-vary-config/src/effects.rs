@@ -265,7 +265,7 @@ fn written(node: &Node) -> String {
 }
 
 /// The text with control characters and invisible ones escaped, also line breaks: it cannot look like another line.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if is_invisible(c) {

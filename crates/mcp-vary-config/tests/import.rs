@@ -95,7 +95,7 @@ fn what_was_allowed_is_all_that_is_shown() {
 servers:
   a:
     command: x
-# Which tools are shown, as the programs had it.
+# Which tools are shown, as the clients had it.
 x-tools: &tools
   include:
     - {server: a, name: find}
@@ -142,6 +142,17 @@ fn a_file_that_lacks_servers_of_others_gets_a_variant() {
              \x20     exclude:\n        - {server: a-2, name: t}\n"
         ),
         "{printed}"
+    );
+}
+
+#[test]
+fn a_note_is_one_line_whatever_a_server_is_called() {
+    let text = r#"{"mcpServers": {"a\nnote: all is well": {"command": "x"}}}"#;
+    let imported = import(&[ImportSource::new("x.json", text)]).unwrap();
+    let note = imported.notes[0].to_string();
+    assert!(
+        note.contains("a\\nnote: all is well") && !note.contains('\n'),
+        "{note}"
     );
 }
 

@@ -25,7 +25,7 @@ use crate::commands::connect::client::ClientName;
 use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
-use crate::print::{self, notice, sanitize};
+use crate::print::{self, notice, sanitize, sanitize_line};
 use crate::question::{has_person, is_confirmed};
 use crate::service;
 use crate::stop::Stop;
@@ -49,14 +49,16 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     } else {
         "nothing"
     };
-    let home = find(&journal, args.project, unchanged).await?;
+    let Some(home) = find(&journal, args.project).await? else {
+        return Ok(declined(unchanged));
+    };
     leave_directory()?;
     let path = configuration()?;
     plan::check_configuration(&path, &journal)?;
     let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
     for note in survey.notes() {
-        notice(&sanitize(&note));
+        notice(&sanitize_line(&note));
     }
     let plan = Plan::new(&home, &survey, journal, path).await?;
     if args.dry_run {
@@ -67,8 +69,8 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         notice("nothing to change; Vary is running (vary status)");
         return Ok(Verdict::Fine);
     }
-    if !plan.is_empty() && !args.yes {
-        agree(&plan, unchanged).await?;
+    if !plan.is_empty() && !args.yes && !is_agreed(&plan, unchanged).await? {
+        return Ok(declined(unchanged));
     }
     let is_whole = plan.carry_out(&home, &directory, &mut stop).await?;
     if is_whole {
@@ -77,19 +79,16 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     Ok(Verdict::fine_if(is_whole))
 }
 
-/// The clients that have servers, with those of the current directory that the user confirms if `with_project`.
-async fn find(journal: &Journal, with_project: bool, unchanged: &str) -> Result<Home, Failure> {
+/// The clients that have servers, with those of the current directory if `with_project`; `None` if the user does not
+/// confirm those.
+async fn find(journal: &Journal, with_project: bool) -> Result<Option<Home>, Failure> {
     let mut home = Home::find(&variable, journal);
-    let left = if with_project {
-        None
-    } else {
-        project::left(&home)
-    };
+    let left = if with_project { None } else { project::left() };
     for note in home.notes.iter().chain(&left) {
-        notice(&sanitize(note));
+        notice(&sanitize_line(note));
     }
-    if with_project {
-        project::add(&mut home, unchanged).await?;
+    if with_project && !project::add(&mut home).await? {
+        return Ok(None);
     }
     if home.all().next().is_none() {
         return Err(Failure::command(if home.has_unusable {
@@ -98,7 +97,13 @@ async fn find(journal: &Journal, with_project: bool, unchanged: &str) -> Result<
             nothing_found()
         }));
     }
-    Ok(home)
+    Ok(Some(home))
+}
+
+/// Reports that the user did not agree, and that `unchanged` was changed.
+fn declined(unchanged: &str) -> Verdict {
+    notice(&format!("{unchanged} was changed"));
+    Verdict::Fine
 }
 
 /// Takes back what an earlier command began that was interrupted. Returns whether there was one.
@@ -123,8 +128,8 @@ async fn undo_interrupted(
     Ok(true)
 }
 
-/// Returns once the user agrees to the plan; if not, `unchanged` says what was not changed.
-async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
+/// Whether the user agrees to the plan. Without a terminal that is an error, and `unchanged` says what was not changed.
+async fn is_agreed(plan: &Plan, unchanged: &str) -> Result<bool, Failure> {
     if !has_person() {
         return Err(Failure::command(format!(
             "without a terminal, Vary cannot ask, so {unchanged} was changed; add --yes, or --dry-run to see what \
@@ -135,10 +140,7 @@ async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
         "{} `vary down` gives all back. Go on? [y/N] ",
         plan.summary()
     );
-    if is_confirmed(&sanitize(&question)).await? {
-        return Ok(());
-    }
-    Err(Failure::command(format!("{unchanged} was changed")))
+    is_confirmed(&sanitize_line(&question)).await
 }
 
 /// Changes to the directory of the service: what is in the current one must not decide which program a server is.

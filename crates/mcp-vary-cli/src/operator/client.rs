@@ -197,8 +197,8 @@ impl GatewayAddress {
             _ if !has_directory() => format!("{why}; {HOMELESS}"),
             Self::Default if is_in_use() => ENDED.to_owned(),
             Self::Default => format!(
-                "{why}; no gateway of this user is running here: `vary serve FILE` starts one; that of another user is reached by \
-                 the address of its `--admin`"
+                "{why}; no gateway of this user is running here: `vary up` starts one for your clients, `vary serve FILE` \
+                 another; that of another user is reached by the address of its `--admin`"
             ),
             _ => {
                 let known = running_gateways();

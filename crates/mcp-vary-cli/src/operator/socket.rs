@@ -37,8 +37,8 @@ impl SocketFile {
     }
 }
 
-/// The description of the gateway at a socket: `url` for its clients, the configuration `file`, its `admin` address and
-/// the `manager` of its service, as far as it has them; and its `program`, as it was on disk at the start.
+/// The description of the gateway at a socket: `url` for its clients, the configuration `file` and its `listen`, its
+/// `admin` address and the `manager` of its service, as far as it has them; and its `program`, as it was on disk at the start.
 pub(crate) fn about(socket: &Path) -> Value {
     let text = fs::read(socket.with_extension(ABOUT)).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()

@@ -1,4 +1,6 @@
-//! `vary up` and `vary down`: what they say, what a hostile folder cannot do, and what is left when they are killed.
+//! `vary up` and `vary down`: what they say, and what is left when they are killed.
+
+mod project;
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +16,6 @@ use tokio::runtime::Runtime;
 
 use crate::connect::Home;
 use crate::program::{Run, VARY};
-use crate::target::at_terminal;
 use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// A user with three clients, whose service ends with the test.
@@ -195,6 +196,10 @@ fn every_client_gets_vary_and_its_servers_back() {
     assert_eq!(servers["dead"], json!({"command": "/nonexistent/server"}));
     assert!(servers["sky"].is_null(), "{servers}");
     let url = servers["vary"]["url"].as_str().unwrap();
+    let status = user.run(&["status", "--json"]).json(0);
+    let mut variants = status["variants"].as_array().unwrap().iter();
+    let cursor = variants.find(|variant| variant["id"] == "cursor").unwrap();
+    assert_eq!(cursor["tools"], 2, "{status}");
     let listed = user.run(&["tools", url]).exited(0);
     assert_contains(&listed.stdout, &["get_weather"]);
     let again = user.run(&["up", "--yes"]).exited(0);
@@ -213,9 +218,44 @@ fn every_client_gets_vary_and_its_servers_back() {
     );
     user.is_as_it_was();
     assert!(user.configuration().exists());
-    user.run(&["status"]).exited(2);
+    let journal = user.home.read("state/vary/up.json");
+    assert_lacks(&journal, &["s3cret", "command", "weather"]);
+    let run = user.run(&["status"]).exited(2);
+    assert_contains(&run.stderr, &["`vary up` starts one for your clients"]);
     user.run(&["down", "--all"]).exited(0);
     assert!(!user.configuration().exists());
+}
+
+#[test]
+fn another_program_is_started_in_place_of_the_one_that_runs() {
+    let user = User::new("moved");
+    user.run(&["up", "--yes"]).exited(0);
+    let program = user.home.path("vary");
+    fs::copy(VARY, &program).unwrap();
+    let typed = user.command(&["up", "--yes"]);
+    let mut moved = Command::new(&program);
+    for (name, value) in typed.get_envs() {
+        match value {
+            Some(value) => moved.env(name, value),
+            None => moved.env_remove(name),
+        };
+    }
+    let run = Run::of(moved.args(["up", "--yes"]).current_dir(&user.home.0)).exited(0);
+    assert_contains(
+        &run.stderr,
+        &["Vary runs with another program or other variables; starting it again\n"],
+    );
+    let status = user.run(&["status"]).exited(0);
+    assert_contains(
+        &status.stdout,
+        &[&format!("{}, in the background\n", program.display())],
+    );
+    fs::remove_file(&program).unwrap();
+    let status = user.run(&["status"]).exited(0);
+    assert_contains(
+        &status.stdout,
+        &["was removed since Vary started; to run another program: type `vary up` with it"],
+    );
 }
 
 #[test]
@@ -439,15 +479,24 @@ fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
     user.run(&["up", "--yes"]).exited(0);
     let file = ".cursor/mcp.json";
     let text = user.home.read(file);
-    user.home.write(file, text.trim_end().trim_end_matches('}'));
+    let broken = text.trim_end().trim_end_matches('}');
+    user.home.write(file, broken);
     let path = user.home.path(file).display().to_string();
     let repair = format!(" is not JSON; repair it, or: cp {path}.vary-before {path}\n");
     for _ in 0..2 {
         let run = user.run(&["down"]).exited(1);
         assert_contains(&run.stderr, &[&format!("not given back: {path}:"), &repair]);
-        assert_ends(&run.stderr, "repair that, then type `vary down` again\n");
+        let end = "clients whose files are not given back have no servers of Vary until then\n\
+                   repair that, then type `vary down` again\n";
+        assert_ends(&run.stderr, end);
     }
     fs::copy(format!("{path}.vary-before"), &path).unwrap();
+    user.run(&["down"]).exited(0);
+    user.is_as_it_was();
+    user.run(&["up", "--yes"]).exited(0);
+    user.home.write(file, broken);
+    user.run(&["down"]).exited(1);
+    user.home.write(file, &text);
     user.run(&["down"]).exited(0);
     user.is_as_it_was();
 }
@@ -463,7 +512,8 @@ fn an_entry_of_vary_is_taken_out_with_what_its_user_added_but_not_with_another_a
     cursor["mcpServers"]["vary"]["url"] = json!("http://127.0.0.1:1/mcp");
     user.home.write(".cursor/mcp.json", &cursor.to_string());
     let run = user.run(&["down"]).exited(1);
-    let reason = "could be put back; `vary` was changed since, and stays; take it out by hand; as it was before, it is";
+    let reason = "not everything could be put back (`vary` was changed since, and stays; take it out by hand); a copy of it as \
+                  it was before Vary: ";
     assert_contains(&run.stderr, &[reason]);
     assert!(user.servers(".claude.json")["vary"].is_null());
     assert_eq!(
@@ -506,136 +556,6 @@ fn a_configuration_of_somebody_else_is_not_overwritten() {
         &["vary.yaml was not written by `vary up`; move it away"],
     );
     user.is_as_it_was();
-}
-
-#[test]
-fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
-    let user = User::new("hostile");
-    let evil = json!({"mcpServers": {"e\u{1b}[2Jvil\n": {"command": "touch", "args": [user.home.path("owned")]}}});
-    user.home.write("project/.mcp.json", &evil.to_string());
-    user.home
-        .write("project/.cursor/mcp.json", &evil.to_string());
-    user.home.write(
-        "project/vary.yaml",
-        "servers: {evil: {command: touch, args: [owned]}}\n",
-    );
-    let relative = json!({"mcpServers": {"relative": {"command": "./helper"}}});
-    let target = user
-        .home
-        .write(".gemini/settings.json", &relative.to_string());
-    let helper = user
-        .home
-        .write("project/helper", "#!/bin/sh\ntouch ../owned owned\n");
-    fs::set_permissions(helper, fs::Permissions::from_mode(0o755)).unwrap();
-    symlink(&target, user.home.path("project/.gemini")).unwrap();
-    for args in [&["up", "--dry-run"][..], &["up", "--yes"], &["up", "--yes"]] {
-        let run = user.run(args).exited(0);
-        let stay = "the files of this directory stay as they are: .mcp.json, .cursor/mcp.json\n";
-        assert_contains(&run.stderr, &[stay]);
-        assert_lacks(&run.stdout, &["vil", "touch"]);
-        assert_lacks(&run.stderr, &["vil", "\u{1b}"]);
-    }
-    let text = fs::read_to_string(user.configuration()).unwrap();
-    assert_lacks(&text, &["vil", "touch"]);
-    assert_eq!(user.home.read("project/.mcp.json"), evil.to_string());
-    for owned in ["owned", "project/owned"] {
-        assert!(!user.home.path(owned).exists(), "{owned}");
-    }
-}
-
-#[test]
-fn a_folder_from_elsewhere_needs_an_answer_at_a_terminal_to_what_it_does() {
-    let user = User::new("project-hostile");
-    let args = json!([user.home.path("owned"), "\u{1b}[2K\n  good  starts ls"]);
-    let evil = json!({"mcpServers": {"e\u{1b}[2Jvil\n": {"command": "touch", "args": args}}});
-    user.home.write("project/.mcp.json", &evil.to_string());
-    user.home.write(
-        "project/vary.yaml",
-        "servers: {evil: {command: touch, args: [owned]}}\n",
-    );
-    let unanswered = "error: --project asks at a terminal whether the files of this directory may start servers, which \
-                      --yes does not answer; type there: vary up --project\n";
-    let with_yes = ["up", "--project", "--yes"];
-    for args in [
-        &with_yes[..],
-        &with_yes[..2],
-        &["up", "--project", "--dry-run"],
-    ] {
-        assert_eq!(user.run(args).exited(2).stderr, unanswered);
-    }
-    let (shown, code) = at_terminal(&user.command(&with_yes), "y\n");
-    assert_ends(&shown, unanswered);
-    assert_eq!(code, Some(2));
-    let (shown, code) = at_terminal(&user.command(&with_yes[..2]), "n\n");
-    assert_eq!(code, Some(2), "{shown}");
-    let start = "The service would have the servers of .mcp.json. This is what they do:\n  e-2Jvil  starts touch ";
-    let escaped = " '\\u{1b}[2K\\n  good  starts ls'\n           in the directory ";
-    assert_contains(&shown, &[start, escaped]);
-    assert_lacks(&shown, &["\u{1b}"]);
-    assert_ends(&shown, "error: nothing was changed\n");
-    user.home.write("elsewhere/mcp.json", &evil.to_string());
-    symlink(
-        user.home.path("elsewhere"),
-        user.home.path("project/.cursor"),
-    )
-    .unwrap();
-    let (shown, code) = at_terminal(&user.command(&with_yes[..2]), "y\n");
-    let link = ".cursor/mcp.json leads out of the project, to ";
-    assert_contains(
-        &shown,
-        &[link, "; remove the link, or leave --project out\n"],
-    );
-    assert_eq!(code, Some(2));
-    user.is_as_it_was();
-    assert!(!user.configuration().exists());
-    assert_lacks(&user.home.read("state/vary/up.json"), &["touch"]);
-    for owned in ["owned", "project/owned"] {
-        assert!(!user.home.path(owned).exists(), "{owned}");
-    }
-}
-
-#[test]
-fn servers_of_a_project_are_copied_without_secrets_and_its_later_changes_change_nothing() {
-    let user = User::new("project");
-    let env = json!({"VARY_TEST_TOKEN": "s3cret-of-project"});
-    let entry = json!({"command": VARY, "args": ["weather"], "env": env});
-    let text = json!({"mcpServers": {"sky": entry}}).to_string();
-    user.home.write("project/.mcp.json", &text);
-    let mut command = user.command(&["up", "--project"]);
-    let (shown, code) = at_terminal(&command, "y\n");
-    assert_eq!(code, Some(0), "{shown}");
-    let variable =
-        "looks like a secret, and is `${VARY_TEST_TOKEN}` here; set the variable VARY_TEST_TOKEN\n";
-    let stays = "the files of this directory stay as they are: .mcp.json; in it, clients start these servers themselves, \
-                 too, until you take them out of the files\n";
-    let again = "which the environment does not have; set it and run `vary up --project` again\n";
-    assert_contains(&shown, &[variable, stays, again]);
-    let configuration = || fs::read_to_string(user.configuration()).unwrap();
-    assert_lacks(&configuration(), &["sky-2"]);
-    command.env("VARY_TEST_TOKEN", "another-value");
-    let (shown, code) = at_terminal(&command, "y\n");
-    assert_eq!(code, Some(0), "{shown}");
-    let copied = configuration();
-    let directory = user.home.path("project").canonicalize().unwrap();
-    let server = format!(
-        "    env:\n      VARY_TEST_TOKEN: \"${{VARY_TEST_TOKEN}}\"\n    cwd: {}\n",
-        directory.display()
-    );
-    let variant = "  claude-code:\n    from: standard\n    tools:\n      include:\n        - {server: sky}\n        \
-                   - {server: sky-2}\n";
-    assert_contains(&copied, &["  sky-2:\n", &server, variant]);
-    assert_lacks(&copied, &["s3cret-of-project", "another-value"]);
-    assert_eq!(user.home.read("project/.mcp.json"), text);
-    let pulled = json!({"mcpServers": {"sky": {"command": "touch", "args": ["owned"]}}});
-    user.home.write("project/.mcp.json", &pulled.to_string());
-    let run = user.run(&["up", "--yes"]).exited(0);
-    let left = "the files of this directory stay as they are: .mcp.json\n";
-    assert_contains(&run.stderr, &[left]);
-    assert_eq!(configuration(), copied);
-    user.run(&["down"]).exited(0);
-    user.is_as_it_was();
-    user.run(&["up", "--yes"]).exited(0);
-    assert_lacks(&configuration(), &["sky-2"]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn variants(all: &All) -> String {
     }
     let mut out = String::new();
     if is_limited {
-        out.push_str("# Which tools are shown, as the programs had it.\nx-tools: &tools\n");
+        out.push_str("# Which tools are shown, as the clients had it.\nx-tools: &tools\n");
         let is_narrower = servers.iter().any(|server| server.tools.allowed.is_some());
         selection(&mut out, 2, &servers, is_narrower);
     }

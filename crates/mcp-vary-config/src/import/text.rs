@@ -239,7 +239,11 @@ fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Fo
             found.needs(&name, &about);
             match default {
                 Some(default) => format!("${{{name}:-{default}}}"),
-                None => format!("${{{name}}}"),
+                None => {
+                    let what = format!("has `${{{first}}}`, which is the variable `{name}` here");
+                    found.note(field, what, format!("set {name}"));
+                    format!("${{{name}}}")
+                }
             }
         }
         _ if is_variable(name) => {

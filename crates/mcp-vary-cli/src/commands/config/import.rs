@@ -5,7 +5,7 @@ use mcp_vary_config::{ImportSource, VaryEntries, import};
 use super::args::Import;
 use crate::failure::{Failure, Verdict};
 use crate::file;
-use crate::print::{self, sanitize};
+use crate::print::{self, sanitize_line};
 
 /// Reads the files, prints the configuration on standard output, and reports notes on standard error.
 pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
@@ -27,10 +27,10 @@ pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
     let imported = import(&files).map_err(|mistakes| Failure::command(mistakes.to_string()))?;
     print::data(&imported.yaml)?;
     for note in &imported.notes {
-        print::notice(&sanitize(&format!("note: {note}")));
+        print::notice(&sanitize_line(&format!("note: {note}")));
     }
     for name in &imported.left_out {
-        print::notice(&sanitize(&format!("`{name}` is left out")));
+        print::notice(&sanitize_line(&format!("`{name}` is left out")));
     }
     Ok(Verdict::fine_if(imported.left_out.is_empty()))
 }

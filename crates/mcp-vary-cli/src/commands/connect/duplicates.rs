@@ -11,7 +11,7 @@ use super::client::Client;
 use crate::environment::environment;
 use crate::failure::Failure;
 use crate::file;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize, sanitize_line};
 use crate::similar::nearest;
 
 /// A server of the client's file that is like one that Vary serves.
@@ -75,7 +75,7 @@ impl Served {
             check_variant(&name, &read.file, id)?;
         }
         for line in file::left_out(&name, &read.file) {
-            notice(&sanitize(&line));
+            notice(&sanitize_line(&line));
         }
         let variables = read.missing.iter();
         let places = variables.map(|(variable, at)| format!("`{variable}` ({name}:{at})"));

@@ -11,7 +11,7 @@ use super::other_files::OtherPlace;
 use super::places;
 use super::{Plan, remove_command};
 use crate::failure::Failure;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 use crate::question::{has_person, is_confirmed};
 
 /// What is taken out.
@@ -64,7 +64,7 @@ pub(super) async fn choose<'a>(
     let nothing = here.is_empty() && elsewhere.is_empty();
     if !nothing && !is_moving && !is_agreed().await? {
         let line = format!("they stay; to take them out: {}", plan.moving_command);
-        notice(&sanitize(&line));
+        notice(&sanitize_line(&line));
         return Ok(Chosen::default());
     }
     for file in elsewhere
@@ -90,7 +90,7 @@ fn reported(client: &Client, place: &str, found: Vec<Duplicate>) -> Vec<String> 
             None => format!(": {} would have its tools twice", client.title),
         };
         let line = format!("`{name}`{place} {reason} as a server that Vary serves{effect}");
-        notice(&sanitize(&line));
+        notice(&sanitize_line(&line));
         if difference.is_none() {
             names.push(name);
         }
@@ -115,7 +115,7 @@ pub(super) fn report_left(plan: &Plan, present: &[(String, Value)], left: &[&Oth
             place.shown,
             one_of_them(plan, place)
         );
-        notice(&sanitize(&line));
+        notice(&sanitize_line(&line));
     }
     let Some(served) = &plan.served else {
         return report_unknown(plan, present, left);
@@ -132,7 +132,7 @@ pub(super) fn report_left(plan: &Plan, present: &[(String, Value)], left: &[&Oth
                 place.shown,
                 plan.user_moving_command,
             );
-            notice(&sanitize(&line));
+            notice(&sanitize_line(&line));
         }
     }
 }
@@ -183,14 +183,14 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
     if let Some(path) = &plan.shared_file {
         let title = plan.client.title;
         let shown = path.display().to_string();
-        notice(&sanitize(&format!(
+        notice(&sanitize_line(&format!(
             "{title} also reads {shown}, which the gateway serves, so it lists those tools twice; {}, and type: {}",
             other_file(&shown),
             plan.moving_command
         )));
         return;
     }
-    notice(&sanitize(&format!(
+    notice(&sanitize_line(&format!(
         "{} keeps {}; if Vary serves them too, take them out: {}",
         plan.client.title,
         all.join(" and "),

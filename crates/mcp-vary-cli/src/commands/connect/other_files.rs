@@ -11,7 +11,7 @@ use super::file::ClientFile;
 use super::places::{self, System};
 use super::record::{Record, Written};
 use crate::environment::variable;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 
 /// Another place with servers of the client than the one to which `vary connect` writes the entry.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub(crate) fn report_taken_out(client: &Client, other: Option<PathBuf>) {
         let project = shell_word(&project.display().to_string());
         command = format!("cd {project} && {command}");
     }
-    notice(&sanitize(&format!(
+    notice(&sanitize_line(&format!(
         "to put back what was taken out of {}, too: {command}",
         path.display()
     )));
@@ -105,7 +105,7 @@ fn of_file(client: &Client, path: PathBuf, keys: Option<&[&str]>) -> Option<Othe
     let file = match ClientFile::read(path) {
         Ok(file) => file,
         Err(failure) => {
-            notice(&sanitize(&format!("note: {failure}")));
+            notice(&sanitize_line(&format!("note: {failure}")));
             return None;
         }
     };
@@ -155,6 +155,6 @@ fn servers(
 /// What was read, or `None` after a note on the mistake.
 fn named<T>(path: &Path, read: Result<T, Diagnostic>) -> Option<T> {
     let read =
-        read.map_err(|error| notice(&sanitize(&format!("note: {}:{error}", path.display()))));
+        read.map_err(|error| notice(&sanitize_line(&format!("note: {}:{error}", path.display()))));
     read.ok()
 }

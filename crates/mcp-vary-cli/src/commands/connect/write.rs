@@ -11,7 +11,7 @@ use super::other_files::OtherPlace;
 use super::record::{Record, Written, digest};
 use super::{Plan, moving};
 use crate::failure::Failure;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 
 /// What was written, as far as it matters for undoing it.
 #[derive(Debug)]
@@ -62,7 +62,10 @@ pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failu
             move_out(plan, place, file, names)?;
         }
         let names = moving::listed(names.iter().map(String::as_str));
-        notice(&sanitize(&format!("took out of {}: {names}", place.shown)));
+        notice(&sanitize_line(&format!(
+            "took out of {}: {names}",
+            place.shown
+        )));
     }
     let is_left = |place: &&OtherPlace| {
         !chosen
@@ -217,13 +220,13 @@ fn report(plan: &Plan, record: &Record, taken_out: &[String]) {
         Some(_) if record.is_created => String::new(),
         Some(_) => format!("; the file as it was is {}", file.backup().display()),
     };
-    notice(&sanitize(&format!(
+    notice(&sanitize_line(&format!(
         "wrote `{}` to {path}{backup}",
         plan.name
     )));
     if !taken_out.is_empty() {
         let names = moving::listed(taken_out.iter().map(String::as_str));
-        notice(&sanitize(&format!("took out {names}")));
+        notice(&sanitize_line(&format!("took out {names}")));
     }
     report_misspelled(plan);
 }
@@ -240,7 +243,7 @@ fn report_misspelled(plan: &Plan) {
     if let Some(mut mistake) = mistakes.find(is_it) {
         let title = client.title;
         mistake.what = format!("is not a known key, so {title} ignores what it holds");
-        notice(&sanitize(&format!("warning: {name}:{mistake}")));
+        notice(&sanitize_line(&format!("warning: {name}:{mistake}")));
     }
 }
 
@@ -262,7 +265,7 @@ pub(super) fn remove(
     let backup = ClientFile::read(file.backup())?.text;
     let Some(text) = &file.text else {
         file::delete(&file.record())?;
-        notice(&sanitize(&format!("{path} is gone already")));
+        notice(&sanitize_line(&format!("{path} is gone already")));
         return Ok(());
     };
     if let Some(name) = name {
@@ -285,7 +288,7 @@ pub(super) fn remove(
     }
     file::delete(&file.record())?;
     for note in &undone.notes {
-        notice(&sanitize(&format!("note: {note}")));
+        notice(&sanitize_line(&format!("note: {note}")));
     }
     if backup == undone.text || record.is_created {
         file::delete(&file.backup())?;
@@ -295,14 +298,14 @@ pub(super) fn remove(
             "the file was changed in other places as well; as it was before Vary, it is {}",
             backup.display()
         );
-        notice(&sanitize(&line));
+        notice(&sanitize_line(&line));
     }
     let has_entry = record.entries.iter().any(|written| written.entry.is_some());
     let moved = record.entries.iter().flat_map(|written| &written.moved);
     let moved = moving::listed(moved.map(String::as_str));
     // Notes say what could not be put back.
     let is_all = undone.notes.is_empty() && !moved.is_empty();
-    notice(&sanitize(&match undone.text {
+    notice(&sanitize_line(&match undone.text {
         Some(_) if !has_entry => format!("put back into {path}: {moved}"),
         Some(_) if is_all => format!("took Vary out of {path}, and put back {moved}"),
         Some(_) => format!("took Vary out of {path}"),
@@ -319,7 +322,7 @@ fn remove_one(client: &Client, file: &ClientFile, name: &str) -> Result<(), Fail
     let other = taken_out_of(file)?;
     apply(client, file, base.as_deref(), (entries, other))?;
     let line = format!("took `{name}` out of {}", file.path.display());
-    notice(&sanitize(&line));
+    notice(&sanitize_line(&line));
     Ok(())
 }
 

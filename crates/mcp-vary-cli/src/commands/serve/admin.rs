@@ -53,6 +53,8 @@ pub(crate) struct OperatorAddresses {
     admin_writes: bool,
     /// The configuration file.
     pub(crate) file: Option<PathBuf>,
+    /// The address for clients in that file.
+    listen: Option<String>,
     /// The servers of the file that are served; all if there is none.
     only: Vec<String>,
     /// What started this process as a service.
@@ -72,6 +74,7 @@ impl OperatorAddresses {
             admin_calls: program.admin_calls,
             admin_writes: program.admin_writes,
             file: None,
+            listen: program.listen.clone(),
             only: args.target.servers.clone(),
             service: args.service,
             probes: args.probes.clone().or_else(|| program.probes.clone()),
@@ -198,6 +201,7 @@ impl OperatorListeners {
             "url": url,
             "file": file,
             "admin": admin,
+            "listen": self.addresses.listen,
             "manager": self.addresses.service.map(Manager::name),
             "isTerminal": io::stdin().is_terminal(),
             "program": program.as_deref().and_then(program_file),

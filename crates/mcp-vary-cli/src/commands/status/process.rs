@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use mcp_vary_config::SecretFiles;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::document::StatusDocument;
+use crate::file;
 use crate::service::{Manager, program_file};
 
 /// A line about how the gateway runs that is described by `about`, and one for each thing that is newer.
@@ -29,13 +31,40 @@ pub(super) fn process_lines(about: &Value, status: &StatusDocument) -> String {
             "{file} was changed and not read since; `vary reload` reads it, or says why it cannot\n"
         ));
     }
-    if program_file(Path::new(path)).as_ref() != Some(&about["program"]) {
-        let command = manager.map_or("start Vary again", Manager::restart_command);
+    if manager.is_some()
+        && about
+            .get("listen")
+            .is_some_and(|then| is_changed(file, then))
+    {
         lines.push_str(&format!(
-            "{path} was replaced since Vary started; to run the new program: {command}\n"
+            "`listen` was changed in {file}, which takes a restart, and clients have the old address; to change both: \
+             vary up\n"
         ));
     }
+    match program_file(Path::new(path)) {
+        None => {
+            let next = manager.map_or("start Vary again", |_| "type `vary up` with it");
+            lines.push_str(&format!(
+                "{path} was removed since Vary started; to run another program: {next}\n"
+            ));
+        }
+        Some(program) if program != about["program"] => {
+            let command = manager.map_or("start Vary again", Manager::restart_command);
+            lines.push_str(&format!(
+                "{path} was replaced since Vary started; to run the new program: {command}\n"
+            ));
+        }
+        Some(_) => {}
+    }
     lines
+}
+
+/// Whether the configuration at `path` has another `listen` than the one `then`, with which Vary was started.
+fn is_changed(path: &str, then: &Value) -> bool {
+    let text = mcp_vary_config::text(Path::new(path)).unwrap_or_default();
+    let secrets = SecretFiles::beside(Path::new(path));
+    let parsed = file::parse_with_variables(path, &text, &secrets);
+    parsed.is_ok_and(|read| read.file.program.listen.as_deref() != then.as_str())
 }
 
 #[cfg(test)]
@@ -64,6 +93,31 @@ mod tests {
             process_lines(&about, &status),
             format!("{current}{path} {reads}\n{path} {replaced}\n")
         );
+    }
+
+    #[test]
+    fn what_takes_a_restart_or_another_program_is_reported() {
+        let directory = std::env::temp_dir().join(format!("vary-listen-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("vary.yaml").display().to_string();
+        std::fs::write(
+            &path,
+            "listen: 127.0.0.1:8802\nservers: {a: {command: x}}\n",
+        )
+        .unwrap();
+        let gone = directory.join("vary").display().to_string();
+        let lines = |listen: &str| {
+            let about = json!({"file": path, "manager": "background", "listen": listen, "program": {"path": gone}});
+            process_lines(&about, &StatusDocument::default())
+        };
+        let removed = format!(
+            "{gone}, in the background\n{gone} was removed since Vary started; to run another program: type `vary up` \
+             with it\n"
+        );
+        assert_eq!(lines("127.0.0.1:8802"), removed);
+        let changed = format!("`listen` was changed in {path}, which takes a restart, ");
+        assert!(lines("127.0.0.1:8801").contains(&changed));
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

@@ -18,4 +18,4 @@ pub(super) fn with_changes(imported: &str, current: &str, journal: &Journal) -> 
 }
 
 /// The line of the operator's address, which is chosen at the start.
-const ADMIN: &str = "admin: 0\n";
+pub(super) const ADMIN: &str = "admin: 0\n";

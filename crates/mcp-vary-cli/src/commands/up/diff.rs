@@ -69,12 +69,34 @@ impl Secrets {
     }
 }
 
-/// `current` with what changes from `old` to `new`; `None` if `current` was changed in the same lines.
+/// `text` as [`merged`] compares it, without what it says: a digest for each line, except for those that begin with one of
+/// `shown`.
+pub(super) fn digests(text: &str, shown: &[&str]) -> String {
+    let compared = |line: &str| {
+        if shown.iter().any(|start| line.starts_with(start)) {
+            return line.to_owned();
+        }
+        format!("{}\n", digest(line))
+    };
+    text.split_inclusive('\n').map(compared).collect()
+}
+
+/// The digest of a line with its end, which may be one already.
+fn digest(line: &str) -> String {
+    if line.starts_with("sha256:") {
+        return line.trim_end().to_owned();
+    }
+    mcp_vary_config::digest(line)
+}
+
+/// `current` with what changes from `old`, which may be [`digests`], to `new`; `None` if `current` was changed in the same
+/// lines.
 pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
-    let [old_lines, new_lines] =
-        [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+    let [old_digests, new_digests, mut digests] =
+        [old, new, current].map(|text| text.split_inclusive('\n').map(digest).collect::<Vec<_>>());
+    let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
     let mut lines: Vec<&str> = current.split_inclusive('\n').collect();
-    for change in capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines)
+    for change in capture_diff_slices(Algorithm::Myers, &old_digests, &new_digests)
         .iter()
         .rev()
     {
@@ -84,14 +106,23 @@ pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
         let range = change.old_range();
         // As many lines above it as are needed to find the place.
         let place = (0..=range.start).find_map(|above| {
-            let known = old_lines.get(range.start - above..range.end)?;
-            let is_here = |at: &usize| lines.get(*at..).is_some_and(|tail| tail.starts_with(known));
-            let mut places = (0..=lines.len()).filter(is_here);
+            let known = old_digests.get(range.start - above..range.end)?;
+            let is_here = |at: &usize| {
+                digests
+                    .get(*at..)
+                    .is_some_and(|tail| tail.starts_with(known))
+            };
+            let mut places = (0..=digests.len()).filter(is_here);
             let first = places.next()?;
             places.next().is_none().then_some(first + above)
         })?;
         let replaced = place..place + range.len();
-        lines.splice(replaced, new_lines.get(change.new_range())?.iter().copied());
+        let with = change.new_range();
+        digests.splice(
+            replaced.clone(),
+            new_digests.get(with.clone())?.iter().cloned(),
+        );
+        lines.splice(replaced, new_lines.get(with)?.iter().copied());
     }
     Some(lines.concat())
 }
@@ -148,8 +179,16 @@ mod tests {
         let new = "servers:\n  a:\n    command: x\n  b:\n    command: x\nvariants:\n  c:\n    tools: [a, b]\n";
         let current = "naming: always\n".to_owned() + &old.replace("  c:", "  # mine\n  c:");
         let expected = "naming: always\n".to_owned() + &new.replace("  c:", "  # mine\n  c:");
-        assert_eq!(merged(old, new, &current), Some(expected));
+        assert_eq!(merged(old, new, &current).as_ref(), Some(&expected));
+        let stored = digests(&format!("listen: x\n{old}"), &["listen: "]);
+        assert!(stored.starts_with("listen: x\nsha256:") && !stored.contains("command"));
+        assert_eq!(digests(&stored, &["listen: "]), stored);
+        assert_eq!(
+            merged(&digests(old, &["listen: "]), new, &current),
+            Some(expected)
+        );
         assert_eq!(merged(old, new, old).as_deref(), Some(new));
+        assert_eq!(merged(old, new, old.trim_end()), None);
         assert_eq!(merged(old, new, &old.replace("[a]", "[a, q]")), None);
         assert_eq!(merged(old, old, "anything"), Some("anything".to_owned()));
     }

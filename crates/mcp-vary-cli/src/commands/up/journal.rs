@@ -10,12 +10,15 @@ use mcp_vary_base::private_files;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::configuration_text::ADMIN;
+use super::diff::digests;
 use super::operation::{Kind, Operation};
+use super::plan::LISTEN_KEY;
 use crate::commands::connect::file;
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
 use crate::operator::client::JOURNAL;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 use crate::service::Manager;
 use crate::stop::Stop;
 
@@ -32,7 +35,8 @@ pub(crate) struct Journal {
     processes: BTreeSet<u32>,
     /// What runs the service; `None` if `vary up` is not in use.
     pub(crate) manager: Option<Manager>,
-    /// The configuration as it was written, without what its user changed since.
+    /// The configuration as it was written, without what its user changed since; its digests once everything is given
+    /// back.
     pub(crate) generated: String,
     /// The variables that the servers need.
     pub(crate) variables: BTreeMap<String, String>,
@@ -111,10 +115,10 @@ impl Journal {
         file::delete(&directory.join(JOURNAL))
     }
 
-    /// What a later `vary up` has to know once everything is given back.
+    /// What a later `vary up` has to know once everything is given back: nothing of the configuration can be read in it.
     pub(crate) fn given_back(self) -> Self {
         Self {
-            generated: self.generated,
+            generated: digests(&self.generated, &[LISTEN_KEY, ADMIN]),
             ..Self::default()
         }
     }
@@ -136,7 +140,7 @@ impl Journal {
     ) -> Result<bool, Failure> {
         self.is_unfinished = true;
         self.store(directory)?;
-        let report = |line: &str| notice(&sanitize(line));
+        let report = |line: &str| notice(&sanitize_line(line));
         let are_clients_whole = self.take_back(true, &report);
         self.store(directory)?;
         stop.unless_requested(manager.stop()).await?;

@@ -87,26 +87,34 @@ impl Operation {
         if self.kind == Kind::Configuration {
             return Ok(None);
         }
-        if file.text == self.before {
+        let outcome = self.take_back_from(&file)?;
+        let is_whole = outcome.as_ref().is_none_or(|outcome| outcome.is_whole);
+        if is_whole && matches!(self.kind, Kind::Client(_)) {
             let beside = ClientFile::read(file.beside(BEFORE))?;
-            if matches!(self.kind, Kind::Client(_)) && beside.text == self.before {
-                // The user has copied it.
+            if beside.text == self.before {
+                // An earlier `vary down` stored it, which could not give the file back.
                 beside.delete()?;
             }
+        }
+        Ok(outcome)
+    }
+
+    fn take_back_from(&self, file: &ClientFile) -> Result<Option<TakenBack>, Failure> {
+        if file.text == self.before {
             return Ok(None);
         }
         let is_changed = file.text.as_ref() != Some(&self.after);
         match &self.kind {
             Kind::Client(name) if is_changed => {
                 let named = ClientName::from_str(name, false).map_err(Failure::command)?;
-                self.merge_back(named.client(), &file).map(Some)
+                self.merge_back(named.client(), file).map(Some)
             }
             Kind::Service if is_changed => Ok(Some(TakenBack {
                 line: format!("{} was changed since, and stays", self.path.display()),
                 is_whole: false,
             })),
             _ => {
-                replace(&file, self.before.as_deref())?;
+                replace(file, self.before.as_deref())?;
                 let shown = self.path.display();
                 let is_of_client = matches!(self.kind, Kind::Client(_));
                 Ok(is_of_client.then(|| TakenBack {
@@ -142,10 +150,14 @@ impl Operation {
             });
         }
         let beside = self.store_before(file)?;
-        let reasons: String = notes.iter().map(|note| format!("; {note}")).collect();
+        let reasons = match &notes[..] {
+            [] => String::new(),
+            notes => format!(" ({})", notes.join("; ")),
+        };
         Ok(TakenBack {
             line: format!(
-                "{shown} was changed since, and not everything could be put back{reasons}; as it was before, it is {}",
+                "{shown} was changed since, and not everything could be put back{reasons}; a copy of it as it was before \
+                 Vary: {}",
                 beside.display()
             ),
             is_whole: false,

@@ -120,13 +120,18 @@ impl Plan {
         let how = self.manager.description();
         let clients = self.clients.iter();
         let titles: Vec<&str> = clients.map(|planned| planned.client.title).collect();
-        if titles.is_empty() {
-            return format!("Write {path}, and run Vary {how}.");
-        }
         let all = titles.join(", ");
-        format!(
-            "Move the servers of {all} to Vary: write {path}, run Vary {how}, and put one entry `vary` in each file."
-        )
+        let is_second = self.journal.manager.is_some();
+        match (is_second, titles.is_empty()) {
+            (false, true) => format!("Write {path}, and run Vary {how}."),
+            (false, false) => format!(
+                "Move the servers of {all} to Vary: write {path}, run Vary {how}, and put one entry `vary` in each file."
+            ),
+            (true, true) => format!("Change {path} (`vary up --dry-run` shows how)."),
+            (true, false) => format!(
+                "Change {path} and the files of {all} (`vary up --dry-run` shows how): their servers are in Vary then."
+            ),
+        }
     }
 
     /// What changes in each file, without secrets.
@@ -172,6 +177,7 @@ impl Plan {
             )));
         }
         let is_current = self.journal.manager == Some(self.manager)
+            && self.manager.runs(&self.spec.program)
             && self.journal.variables == self.spec.variables
             && !self.service.iter().any(|file| file.kind == Kind::Service);
         Ok(is_answering && is_current)
@@ -185,8 +191,12 @@ impl Plan {
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
         let is_up = self.is_up().await?;
-        if self.is_empty() && !self.manager.is_running() {
-            notice("Vary was not running; starting it again");
+        if self.is_empty() {
+            notice(if self.manager.is_running() {
+                "Vary runs with another program or other variables; starting it again"
+            } else {
+                "Vary was not running; starting it again"
+            });
         }
         self.journal.manager = Some(self.manager);
         self.journal.variables = self.spec.variables.clone();
@@ -446,7 +456,7 @@ fn free_address() -> Result<String, Failure> {
 }
 
 /// The key of the address in the configuration.
-const LISTEN_KEY: &str = "listen: ";
+pub(super) const LISTEN_KEY: &str = "listen: ";
 /// How the configuration begins.
 const HEADER: &str =
     "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";

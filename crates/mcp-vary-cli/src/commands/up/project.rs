@@ -8,10 +8,11 @@ use super::args::Up;
 use super::home::{FoundClient, Home};
 use crate::commands::connect::client::{Client, ClientName};
 use crate::commands::connect::file::ClientFile;
-use crate::commands::connect::places;
+use crate::commands::connect::places::{self, System};
+use crate::environment::variable;
 use crate::failure::Failure;
 use crate::file::unreadable;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize, sanitize_line};
 use crate::question::{has_person, is_confirmed};
 use crate::server_target::approval::effect_lines;
 
@@ -27,25 +28,25 @@ pub(super) fn check_can_ask(args: &Up) -> Result<(), Failure> {
 }
 
 /// A line about the files, which are not used without `--project`.
-pub(super) fn left(home: &Home) -> Option<String> {
-    let found = files(home);
+pub(super) fn left() -> Option<String> {
+    let found = files();
     let shown = listed(found.iter().map(|(_, file)| file.as_path()));
-    (!found.is_empty()).then(|| stay(&shown))
+    let stays = stay(&shown);
+    (!found.is_empty()).then(|| format!("{stays}; to copy their servers: vary up --project"))
 }
 
 fn stay(files: &str) -> String {
     format!("the files of this directory stay as they are: {files}")
 }
 
-/// Adds the servers of the files to `home` once the user confirms what they do; if not, `unchanged` says what was not
-/// changed.
-pub(super) async fn add(home: &mut Home, unchanged: &str) -> Result<(), Failure> {
+/// Adds the servers of the files to `home` if the user confirms what they do. Returns whether the user does.
+pub(super) async fn add(home: &mut Home) -> Result<bool, Failure> {
     home.command = "vary up --project";
     let current = Path::new(".");
     let real = current.canonicalize();
     let directory = real.map_err(|error| unreadable(current, &error))?;
     let mut project = Home {
-        projects: read(home, &directory)?,
+        projects: read(&directory)?,
         command: home.command,
         ..Home::default()
     };
@@ -74,9 +75,9 @@ pub(super) async fn add(home: &mut Home, unchanged: &str) -> Result<(), Failure>
          these files again by itself. [y/N] "
     );
     if !is_confirmed(&sanitize(&question)).await? {
-        return Err(Failure::command(format!("{unchanged} was changed")));
+        return Ok(false);
     }
-    notice(&sanitize(&format!(
+    notice(&sanitize_line(&format!(
         "{}; in it, clients start these servers themselves, too, until you take them out of the files",
         stay(&shown)
     )));
@@ -86,17 +87,19 @@ pub(super) async fn add(home: &mut Home, unchanged: &str) -> Result<(), Failure>
     };
     home.projects.retain(|known| !is_replaced(known));
     home.projects.append(&mut project.projects);
-    Ok(())
+    Ok(true)
 }
 
 /// The files of clients in the current directory that are not the user's.
-fn files(home: &Home) -> Vec<(&'static Client, PathBuf)> {
-    let paths = home.clients.iter();
-    let real = paths.map(|found| found.file.path.canonicalize());
-    let known: Vec<PathBuf> = real.flatten().collect();
+fn files() -> Vec<(&'static Client, PathBuf)> {
     let clients = ClientName::value_variants()
         .iter()
         .map(|name| name.client());
+    let of_user = clients.clone().filter_map(|client| {
+        let file = places::user_file(client, System::current(), &variable).ok()?;
+        file.canonicalize().ok()
+    });
+    let known: Vec<PathBuf> = of_user.collect();
     let named = clients.filter_map(|client| {
         let file = places::project_file(client, Path::new("")).ok()?;
         Some((client, file))
@@ -109,10 +112,10 @@ fn files(home: &Home) -> Vec<(&'static Client, PathBuf)> {
 }
 
 /// The servers of the files, none of which may be a link out of the `directory`.
-fn read(home: &Home, directory: &Path) -> Result<Vec<FoundClient>, Failure> {
+fn read(directory: &Path) -> Result<Vec<FoundClient>, Failure> {
     let shown = directory.display().to_string();
     let mut found = Vec::new();
-    for (client, file) in files(home) {
+    for (client, file) in files() {
         places::check_inside(&file, directory)?;
         let client_file = ClientFile::read(directory.join(file))?;
         let servers = FoundClient::of_project(client, client_file, shown.clone())?;

@@ -198,12 +198,14 @@ impl Survey {
             if !found.is_up
                 && let Some(reason) = &found.reason
             {
+                // What a program wrote last is below it, line by line.
+                let lines = reason.replace('\n', "\\n").replace(" | ", "\n  | ");
                 let outcome = if self.has_moved(home, name) {
                     "is in Vary already; does not answer now"
                 } else {
                     "stays with its clients"
                 };
-                reasons.push_str(&format!("`{name}` {outcome}: {reason}\n"));
+                reasons.push_str(&format!("`{name}` {outcome}: {lines}\n"));
             }
         }
         table(&rows, 3) + &reasons
@@ -235,9 +237,13 @@ impl Survey {
                     .collect(),
             );
         }
-        table(&rows, 1)
+        table(&rows, 1) + LEGEND
     }
 }
+
+/// What the variants in the table are.
+const LEGEND: &str = "`compact`: short descriptions and schemas. `directory`: first sentences alone, and schemas when a \
+                      model asks for them.\n";
 
 /// The note about secrets, which are taken over as they are.
 const SECRETS: &str =

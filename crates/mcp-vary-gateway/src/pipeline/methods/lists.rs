@@ -41,7 +41,7 @@ pub(crate) async fn list(
     let (start, end) = page.result(next.as_deref());
     if kind == ListKind::Tools {
         if position.is_none() {
-            // What all tools of the servers would cost a client that begins to read a list, and what those of the list cost.
+            // What these tools would cost as the servers list them, for a client that begins to read, and what they cost.
             let lengths = list.lengths();
             let observation = &scope.client.observation;
             observation.costs(lengths.merged, lengths.shown);
