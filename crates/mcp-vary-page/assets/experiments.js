@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { Component, html } from "./dom.js";
 import { count, plural } from "./format.js";
 import { History } from "./history.js";
-import { probability, shownValue, signed } from "./metric.js";
+import { interval, probability, shownValue, signed } from "./metric.js";
 import { Pending, PlainTable, Problem } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
 
@@ -45,7 +45,10 @@ const NONE = html`<p class="empty">
 function Experiment({ experiment }) {
   const { name, arms, metric, anonymous, hasAuth, comparisons } = experiment;
   const sorted = [...comparisons].sort((a, b) => (b.metric === metric) - (a.metric === metric));
-  const control = arms[0]?.variant;
+  const [control, arm, another] = arms.map((it) => plain(it.variant, 40));
+  const columns = ["metric", "arm", `#${another === undefined ? arm : "value"}`, `#control: ${control}`, "#difference", "#p", "#power"];
+  // Of two arms, the heading names both.
+  const shown = (cells) => cells.filter((_, at) => at !== 1 || another !== undefined);
   return html`<section>
     <h2><${Name} value=${name} /></h2>
     <${Verdicts} experiment=${experiment} />
@@ -63,8 +66,8 @@ function Experiment({ experiment }) {
       ? html`<p class="empty">Too few clients have taken part yet.</p>`
       : html`<${PlainTable}
           label=${`Metrics of ${plain(name)}`}
-          columns=${["metric", "arm", "#value", `#control: ${plain(control, 40)}`, "#difference", "#p", "#power"]}
-          rows=${sorted.map((it) => rowOf(it, isTooFew(comparisons, it)))}
+          columns=${shown(columns)}
+          rows=${sorted.map((it) => shown(rowOf(it, isTooFew(comparisons, it))))}
         />`}
     <${History} experiment=${experiment} />
   </section>`;
@@ -79,9 +82,9 @@ function Verdicts({ experiment: { metric, comparisons, verdicts } }) {
   const declared = verdicts.filter((_, at) => early.length === 0 || comparisons.filter((it) => it.verdict)[at].verdict !== "too-few");
   return html`
     ${declared.map((it) => html`<p class="verdict"><${LongText} value=${it} limit=${400} isSentence /></p>`)}
-    ${early.map(({ variant, have, need, difference: { value, from, to } }) => html`
+    ${early.map(({ variant, have, need, difference }) => html`
       <p class="verdict"><${Name} value=${variant} limit=${40} />: too early, with ${count(Math.round(have))} of ${plural(need, "client")} in the smaller arm</p>
-      <p>So far <code>${metric}</code> differs by ${signed(metric, value)}; the true difference may be anything from ${signed(metric, from)} to ${signed(metric, to)}.</p>
+      <p>So far <code>${metric}</code> differs by ${signed(metric, difference.value)}; the true difference may be anything from ${interval(signed, metric, difference)}.</p>
     `)}
   `;
 }
@@ -115,4 +118,4 @@ function rowOf({ metric, variant, arm, control, difference, p, power }, isTooFew
 }
 
 /** A value above its interval. */
-const estimate = (show, metric, { value, from, to }) => html`${show(metric, value)}<span class="beneath">${show(metric, from)} to ${show(metric, to)}</span>`;
+const estimate = (show, metric, found) => html`${show(metric, found.value)}<span class="beneath">${interval(show, metric, found)}</span>`;

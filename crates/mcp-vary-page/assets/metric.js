@@ -17,4 +17,11 @@ export function signed(metric, difference) {
   return `${sign}${size}\u00A0${isShare ? "points" : metric === "duration" ? "ms" : metric}`;
 }
 
+/** Both ends of an interval; `show` is one of the functions above. A unit that both have is named once. */
+export function interval(show, metric, { from, to }) {
+  const [least, most] = [show(metric, from), show(metric, to)];
+  const [number, unit] = least.split("\u00A0");
+  return `${most.endsWith(`\u00A0${unit}`) ? number : least} to ${most}`;
+}
+
 export const probability = (p) => (p < 0.001 ? "<0.001" : p.toFixed(3));

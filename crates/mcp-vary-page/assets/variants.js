@@ -210,11 +210,7 @@ function foot(catalog, chosen) {
   const hasWhole = catalog.variants.some((it) => it.wholeTokens !== it.tokens);
   return [
     ...(hasWhole ? [["whole list", "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
-    ["what a model reads", "", ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
-    [
-      html`against <${Name} value=${catalog.baseline} limit=${16} />`,
-      "",
-      ...chosen.map((it) => (it.id === catalog.baseline ? "baseline" : saving(it.tokens, base))),
-    ],
+    ["for a model", "", ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
+    ["difference", "", ...chosen.map((it) => (it.id === catalog.baseline ? "baseline" : saving(it.tokens, base)))],
   ];
 }
