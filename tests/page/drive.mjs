@@ -529,7 +529,7 @@ await check("without a token there is a field for it, and a wrong one is refused
 await check("an address opens the page once, and keeps no code", async () => {
   const once = await newAddress(address, token);
   const other = await Visitor.open(browser, once);
-  await other.page.waitForSelector(".live:not(:empty)");
+  await other.page.waitForSelector(".live");
   equal(other.page.url(), new URL("/", address).href, "address");
   await other.page.context().close();
   const late = await Visitor.open(browser, once);
@@ -537,7 +537,7 @@ await check("an address opens the page once, and keeps no code", async () => {
   equal(await late.text(".problem"), problem, "problem");
   // The tab goes on with an address that works.
   await late.page.evaluate((next) => location.assign(next), await newAddress(address, token));
-  await late.page.waitForSelector(".live:not(:empty)");
+  await late.page.waitForSelector(".live");
   await late.page.context().close();
 });
 

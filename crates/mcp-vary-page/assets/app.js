@@ -99,7 +99,7 @@ class App extends Component {
   };
 }
 
-const MARK = html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" /></svg>`;
+const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" stroke-width="3" /></svg>`;
 
 function Header({ view, status, readAt, silentSince }) {
   const since = silentSince && `no answer since ${silentSince.toLocaleTimeString("en-GB")}`;
@@ -112,10 +112,10 @@ function Header({ view, status, readAt, silentSince }) {
         ${Object.entries(VIEWS).map(item)}
       </ul>
     </nav>
-    <p class=${`pulse ${silentSince ? "bad" : ""}`}>
-      ${status && !since && html`<span class="version">${status.version}, up for ${duration(status.uptime)}</span>`}
-      <span role="status" class=${since ? "" : "live"}>${since ?? (status ? "live" : "")}</span>
-      ${status && !since && html`<span><span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}</span>`}
+    <p class=${`pulse ${since ? "bad" : ""}`}>
+      ${status && !since && html`<span class="version">${status.version}, up for ${duration(status.uptime)} · </span>`}
+      <span role="status" class=${status && !since ? "state live" : ""}>${since ?? (status ? "live" : "")}</span>
+      ${status && !since && html`<span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}`}
     </p>
   </header>`;
 }

@@ -9,8 +9,8 @@ import { Name, plain } from "./text.js";
 /** Vary makes at most as many calls at once. */
 export const MOST_CLIENTS = 8;
 
-/** Seen clients that have a box of their own; the others are in a list. */
-const MOST_BOXES = 8;
+/** Seen clients that can be chosen; others can be pasted. */
+const MOST_SEEN = 24;
 
 /** What is chosen first where no client was seen, and how many of those that were. */
 const FIRST = ["claude-code", "json", "markdown"];
@@ -93,12 +93,6 @@ export class Chooser extends Component {
     replace(addressOf(knownIds(params), isChosen ? [...others, client] : others));
   };
 
-  choose = (event) => {
-    const client = this.props.seen[Number(event.target.value)];
-    event.target.value = "";
-    if (client) this.set(seen(client), true);
-  };
-
   render({ params, variants, seen: clients }) {
     const chosen = chosenClients(params);
     const isFull = chosen.length >= MOST_CLIENTS;
@@ -108,7 +102,7 @@ export class Chooser extends Component {
     </label>`;
     const choice = (id, name) => box(id, name, chosen.some((it) => it.id === id), () => this.toggle(id));
     const pasted = pastedClients(params);
-    const boxes = clients.slice(0, MOST_BOXES).map(seen).filter((it) => !pasted.some((other) => isSame(it, other)));
+    const boxes = clients.slice(0, MOST_SEEN).map(seen).filter((it) => !pasted.some((other) => isSame(it, other)));
     const others = [...pasted, ...boxes].sort((a, b) => a.name.localeCompare(b.name));
     return html`
       ${others.length > 0 &&
@@ -124,14 +118,6 @@ export class Chooser extends Component {
         <legend>Any client at the address of a variant</legend>
         ${variants.map((id) => choice(`${VARIANT}${id}`, html`<${Name} value=${id} limit=${40} />`))}
       </fieldset>
-      ${clients.length > MOST_BOXES &&
-      html`<label class="field"
-        >Another client that was seen
-        <select disabled=${isFull} onChange=${this.choose}>
-          <option value="">choose one</option>
-          ${clients.slice(0, 100).map(({ name, version }, at) => html`<option value=${at}>${plain(`${name} ${version}`, 60)}</option>`)}
-        </select>
-      </label>`}
       ${!isFull && html`<${Paste} add=${(client) => this.set(client, true)} />`}
       ${isFull && html`<p class="note">Vary makes at most ${MOST_CLIENTS} calls at once. Take one away to add another.</p>`}
     `;

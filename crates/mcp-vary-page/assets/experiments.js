@@ -53,7 +53,7 @@ function Experiment({ experiment }) {
     <h2><${Name} value=${name} /></h2>
     <${Verdicts} experiment=${experiment} />
     <p class="note">
-      The metric <strong>${metric}</strong> decides: ${MEANINGS[metric]}.
+      The metric <strong>${metric}</strong> decides.
       ${anonymous && html` ${hasAuth ? ANONYMOUS : NO_AUTH} Each of their sessions counts as a client, so anybody can decide this experiment.`}
     </p>
     <${PlainTable}
@@ -89,16 +89,6 @@ function Verdicts({ experiment: { metric, comparisons, verdicts } }) {
   `;
 }
 
-/** What the values of a metric are. */
-const MEANINGS = {
-  failed: "the share of calls that failed",
-  "invalid-arguments": "the share of calls with refused arguments",
-  repaired: "the share of failed calls that the client repaired",
-  duration: "the mean duration of a call",
-  tokens: "the mean length of a result",
-  calls: "the mean number of calls of a client",
-};
-
 const armName = (variant, isControl) => html`<${Name} value=${variant} />${isControl && html` <span class="mark">control</span>`}`;
 
 /** Whether an arm has too few clients for what its numbers would say of chance. */
@@ -108,7 +98,7 @@ const isTooFew = (comparisons, { variant }) => comparisons.some((it) => it.varia
 function rowOf({ metric, variant, arm, control, difference, p, power }, isTooFew) {
   const chance = isTooFew ? ["too few clients", "too few clients"] : [probability(p), `${Math.round(power * 100)}\u00A0%`];
   return [
-    html`${metric}<span class="beneath">${MEANINGS[metric]}</span>`,
+    metric,
     armName(variant, false),
     estimate(shownValue, metric, arm),
     estimate(shownValue, metric, control),
