@@ -194,13 +194,13 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
 
   await check("a ninth client cannot be added", async () => {
     const ids = ["claude-code", "cursor", "claude-ai", "codex", "vs-code", "json", "markdown", "any"];
-    await open(`${LOG}&clients=${ids.join(",")}`);
+    await open(`/calls?tool=git:git_log&clients=${ids.join(",")}`);
     await page.getByText("Vary makes at most 8 calls at once").waitFor({ timeout: 5_000 });
     holds(await page.getByLabel("read-only", { exact: true }).isDisabled(), "it can");
   });
 
   await check("a client that was seen can be chosen", async () => {
-    await open(`${LOG}&clients=json`);
+    await open("/calls?tool=git:git_log&clients=json");
     await page.getByRole("group", { name: "Clients that were seen, or pasted" }).getByLabel(/^claude-code/).first().check();
     await makeCall(page);
     equal(calls[0].clients.map((it) => it.initialize.clientInfo.name), ["agent", "claude-code"], "the clients");
