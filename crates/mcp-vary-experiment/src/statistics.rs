@@ -81,9 +81,11 @@ impl Difference {
         let error = variance.sqrt();
         let half = t_quantile(1.0 - (1.0 - level) / 2.0, freedom) * error;
         let beyond = StudentsT::new(0.0, 1.0, freedom).map(|t| t.sf((value / error).abs()));
+        // Two shares differ by 1 at most, however few clients there are.
+        let most = if is_share { 1.0 } else { f64::INFINITY };
         Self {
             value,
-            interval: (value - half, value + half),
+            interval: ((value - half).max(-most), (value + half).min(most)),
             p: (2.0 * beyond.unwrap_or(0.5)).min(1.0),
         }
     }

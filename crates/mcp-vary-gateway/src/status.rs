@@ -133,6 +133,8 @@ pub struct ExperimentStatus {
     pub effect: f64,
     /// Whether clients without a credential take part: each of their sessions counts as a client.
     pub anonymous: bool,
+    /// Whether `auth` is configured. Clients without a credential then take part because of its `anonymous: on`.
+    pub has_auth: bool,
 }
 
 /// The status of one server.
@@ -333,6 +335,7 @@ impl Status {
                     metric: config.metric,
                     effect: config.effect,
                     anonymous,
+                    has_auth: authentication.is_some(),
                 })
                 .collect(),
             sessions: services.sessions.known(),

@@ -5,7 +5,7 @@ import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
-import { duration } from "./format.js";
+import { duration, timeOfDay } from "./format.js";
 import { Now } from "./now.js";
 import { Review } from "./review.js";
 import { link, route } from "./route.js";
@@ -44,14 +44,16 @@ class App extends Component {
     if (codeOfAddress()) return location.reload();
     const before = this.state.route.view;
     this.setState({ route: route() }, () => {
-      if (this.state.route.view !== before) this.main.current?.querySelector("h1")?.focus();
+      if (this.state.route.view === before) return;
+      this.main.current?.querySelector("h1")?.focus();
+      document.querySelector(".top [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     });
   }
 
   async poll() {
     try {
       const status = await get("/api/status");
-      this.setState({ status, silentSince: null, error: null, locked: false });
+      this.setState({ status, readAt: Date.now() / 1000, silentSince: null, error: null, locked: false });
     } catch (error) {
       const silentSince = error.status === 401 ? null : (this.state.silentSince ?? new Date());
       this.setState({ error, silentSince });
@@ -70,14 +72,14 @@ class App extends Component {
     this.poll().then(() => this.setState(({ locked }) => ({ refused: locked && NOT_THE_TOKEN })));
   };
 
-  render(_, { route, status, silentSince }) {
+  render(_, { route, status, readAt, silentSince }) {
     const [title, View] = VIEWS[route.view] ?? [];
     document.title = `${title ?? "Not found"} · Vary`;
     return html`
       <a class="skip" href="#main" onClick=${this.skip}>Skip to the content</a>
-      <${Header} ...${{ view: route.view, status, silentSince }} />
+      <${Header} ...${{ view: route.view, status, readAt, silentSince }} />
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
-        <h1 tabindex="-1">${title ?? "Not found"}</h1>
+        <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>
         ${this.content(View)}
       </main>
     `;
@@ -97,19 +99,23 @@ class App extends Component {
   };
 }
 
-function Header({ view, status, silentSince }) {
+const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" stroke-width="3" /></svg>`;
+
+function Header({ view, status, readAt, silentSince }) {
   const since = silentSince && `no answer since ${silentSince.toLocaleTimeString("en-GB")}`;
   const item = ([id, [title]]) =>
     html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}</a></li>`;
   return html`<header class="top">
-    <span class="brand">Vary</span>
+    <span class="brand">${MARK}<span>Vary</span></span>
     <nav aria-label="Views">
       <ul>
         ${Object.entries(VIEWS).map(item)}
       </ul>
     </nav>
-    <p class=${`pulse ${silentSince ? "bad" : ""}`} role="status">
-      ${since ?? (status && `${status.version}, up for ${duration(status.uptime)}`)}
+    <p class=${`pulse ${since ? "bad" : ""}`}>
+      ${status && !since && html`<span class="version">${status.version}, up for ${duration(status.uptime)} · </span>`}
+      <span role="status" class=${status && !since ? "state live" : ""}>${since ?? (status ? "live" : "")}</span>
+      ${status && !since && html`<span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}`}
     </p>
   </header>`;
 }

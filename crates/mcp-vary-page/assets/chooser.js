@@ -9,6 +9,9 @@ import { Name, plain } from "./text.js";
 /** Vary makes at most as many calls at once. */
 export const MOST_CLIENTS = 8;
 
+/** Seen clients that can be chosen; others can be pasted. */
+const MOST_SEEN = 24;
+
 /** What is chosen first where no client was seen, and how many of those that were. */
 const FIRST = ["claude-code", "json", "markdown"];
 
@@ -83,33 +86,30 @@ export class Chooser extends Component {
     replace(addressOf(next, pastedClients(this.props.params)));
   };
 
-  remove = (at) => {
+  /** Chooses a client that was seen or pasted, or chooses it no more. */
+  set = (client, isChosen) => {
     const { params } = this.props;
-    replace(addressOf(knownIds(params), pastedClients(params).filter((_, other) => other !== at)));
+    const others = pastedClients(params).filter((it) => !isSame(it, client));
+    replace(addressOf(knownIds(params), isChosen ? [...others, client] : others));
   };
 
-  add = (client) => {
-    const { params } = this.props;
-    replace(addressOf(knownIds(params), [...pastedClients(params), client]));
-  };
-
-  choose = (event) => {
-    const client = this.props.seen[Number(event.target.value)];
-    event.target.value = "";
-    if (client) this.add(seen(client));
-  };
-
-  render({ params, variants, seen }) {
+  render({ params, variants, seen: clients }) {
     const chosen = chosenClients(params);
     const isFull = chosen.length >= MOST_CLIENTS;
-    const choice = (id, name) => {
-      const isChosen = chosen.some((it) => it.id === id);
-      return html`<label key=${id} class="choice">
-        <input type="checkbox" checked=${isChosen} disabled=${isFull && !isChosen} onChange=${() => this.toggle(id)} />
-        ${name}
-      </label>`;
-    };
+    const box = (key, name, isChosen, toggle) => html`<label key=${key} class="choice">
+      <input type="checkbox" checked=${isChosen} disabled=${isFull && !isChosen} onChange=${toggle} />
+      ${name}
+    </label>`;
+    const choice = (id, name) => box(id, name, chosen.some((it) => it.id === id), () => this.toggle(id));
+    const pasted = pastedClients(params);
+    const boxes = clients.slice(0, MOST_SEEN).map(seen).filter((it) => !pasted.some((other) => isSame(it, other)));
+    const others = [...pasted, ...boxes].sort((a, b) => a.name.localeCompare(b.name));
     return html`
+      ${others.length > 0 &&
+      html`<fieldset>
+        <legend>Clients that were seen, or pasted</legend>
+        ${others.map((it) => box(JSON.stringify(it), nameOf(it), pasted.includes(it), () => this.set(it, !pasted.includes(it))))}
+      </fieldset>`}
       <fieldset>
         <legend>Clients by name, and clients that negotiate</legend>
         ${Object.entries(PRESETS).map(([id, { name }]) => choice(id, name))}
@@ -118,31 +118,18 @@ export class Chooser extends Component {
         <legend>Any client at the address of a variant</legend>
         ${variants.map((id) => choice(`${VARIANT}${id}`, html`<${Name} value=${id} limit=${40} />`))}
       </fieldset>
-      <${Pasted} clients=${pastedClients(params)} remove=${this.remove} />
-      ${seen.length > 0 &&
-      html`<label class="field"
-        >Add a client that was seen
-        <select disabled=${isFull} onChange=${this.choose}>
-          <option value="">choose one</option>
-          ${seen.slice(0, 100).map(({ name, version }, at) => html`<option value=${at}>${plain(`${name} ${version}`, 60)}</option>`)}
-        </select>
-      </label>`}
-      ${!isFull && html`<${Paste} add=${this.add} />`}
+      ${!isFull && html`<${Paste} add=${(client) => this.set(client, true)} />`}
       ${isFull && html`<p class="note">Vary makes at most ${MOST_CLIENTS} calls at once. Take one away to add another.</p>`}
     `;
   }
 }
 
-function Pasted({ clients, remove }) {
-  if (clients.length === 0) return null;
-  return html`<ul class="links" aria-label="Other clients">
-    ${clients.map(
-      ({ name }, at) => html`<li>
-        <${Name} value=${name} limit=${60} />${" "}
-        <button type="button" class="quiet" aria-label=${`remove ${plain(name)}`} onClick=${() => remove(at)}>remove</button>
-      </li>`,
-    )}
-  </ul>`;
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** The name of a client that was seen or pasted, and its version. */
+function nameOf({ name, initialize }) {
+  const version = initialize?.clientInfo?.version;
+  return html`<${Name} value=${name} limit=${60} />${version && html` <span class="mark"><${Name} value=${version} limit=${20} /></span>`}`;
 }
 
 /** The fields of the view “Who gets what”, for one more client. */

@@ -139,16 +139,16 @@ class Call extends Component {
         ${typeof original?.description === "string" && html`<p><${LongText} value=${original.description} limit=${240} /></p>`}
       </section>
       <div class="sides">
+        <section aria-labelledby="clients">
+          <h2 id="clients">Clients</h2>
+          <${Chooser} ...${{ params, variants, seen }} />
+        </section>
         ${original &&
         html`<form ref=${this.form} onSubmit=${this.submit} aria-labelledby="arguments" class="call">
           <h2 id="arguments">Arguments</h2>
           <${SchemaForm} schema=${original.inputSchema} ...${{ texts, problems }} changed=${this.changed} />
           <p><${CallButton} ...${{ clients, isCalling, isOff: status.calls !== true }} /></p>
         </form>`}
-        <section aria-labelledby="clients">
-          <h2 id="clients">Clients</h2>
-          <${Chooser} ...${{ params, variants, seen }} />
-        </section>
       </div>
       ${asked && html`<${Confirm} ...${{ original, clients }} yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })} />`}
       ${error && html`<${Problem} what="The call was not made." error=${error} />`}
@@ -189,8 +189,9 @@ class Confirm extends Component {
   }
 }
 
-/** Clients with a name that Vary has seen, each once. */
+/** Clients with a name that Vary has seen, each once, in an order that stays. */
 function seenClients({ clients = [] }) {
   const named = clients.map(({ client }) => client).filter((it) => it?.name);
-  return [...new Map(named.map((it) => [JSON.stringify([it.name, it.version]), it])).values()];
+  const each = new Map(named.map((it) => [JSON.stringify([it.name, it.version]), it]));
+  return [...each.values()].sort((a, b) => a.name.localeCompare(b.name));
 }

@@ -40,16 +40,22 @@ export function timeOfDay(seconds) {
   return new Date(seconds * 1000).toLocaleTimeString("en-GB");
 }
 
-/** How a count relates to a baseline: `41 %`. */
+/** From here on, a multiple says more than a percentage. */
+const MANIFOLD = 10;
+
+/** How a count relates to a baseline: `41 %`, or `42 ×`. */
 export function share(part, whole) {
   if (!whole || typeof part !== "number") return "–";
+  if (part / whole > MANIFOLD) return `${count(Math.round(part / whole))}\u00A0×`;
   return `${((part / whole) * 100).toFixed(part / whole < 0.1 ? 1 : 0)}\u00A0%`;
 }
 
-/** The same as a difference: `−59 %`, `same`. */
+/** How many tokens differ from those of a baseline: `−59 %`, `same`, or `42 ×`. */
 export function saving(part, whole) {
-  if (!whole || typeof part !== "number") return "–";
+  if (typeof whole !== "number" || typeof part !== "number") return "–";
   if (part === whole) return "same";
+  if (whole === 0) return "no tokens before";
+  if (part / whole > MANIFOLD) return share(part, whole);
   const percent = (part / whole - 1) * 100;
   const size = Math.abs(percent);
   const digits = size < 0.1 ? "<0.1" : size.toFixed(size < 1 ? 1 : 0);

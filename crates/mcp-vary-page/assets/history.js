@@ -2,7 +2,7 @@
 
 import { html } from "./dom.js";
 import { count } from "./format.js";
-import { signed } from "./metric.js";
+import { interval, signed } from "./metric.js";
 import { PlainTable } from "./parts.js";
 import { Name, plain } from "./text.js";
 
@@ -15,8 +15,8 @@ const HEIGHT = 100;
 export function History({ experiment }) {
   const { name, arms, metric, history } = experiment;
   const compared = arms.map((arm, at) => ({ variant: arm.variant, at, points: pointsOf(history, at) })).slice(1);
-  const drawn = compared.filter(({ points }) => points.length > 1);
-  if (drawn.length === 0) return html`<p class="note">How the intervals move is drawn here once they have, since the start of Vary.</p>`;
+  const drawn = compared.filter(({ points }) => points.length > 2 && moment(points[0].at) !== moment(points.at(-1).at));
+  if (drawn.length === 0) return html`<p class="note">After some minutes, a chart here shows how the intervals move since the start of Vary.</p>`;
   const range = rangeOf(drawn.flatMap(({ points }) => points));
   return html`<section class="history">
     <h3>${metric} over time, less that of <${Name} value=${arms[0].variant} limit=${40} /></h3>
@@ -44,7 +44,7 @@ function Chart({ arm: { variant, points }, metric, range: { least, most } }) {
   const width = Math.max(1, last.at - first.at);
   const y = (value) => (HEIGHT * (most - Math.min(most, Math.max(least, value)))) / (most - least);
   const line = (end) => points.map(({ at, difference }) => `${at - first.at},${y(difference[end]).toFixed(2)}`);
-  const said = ({ difference: { value, from, to } }) => `${signed(metric, value)} (${signed(metric, from)} to ${signed(metric, to)})`;
+  const said = ({ difference }) => `${signed(metric, difference.value)} (${interval(signed, metric, difference)})`;
   const label = `${plain(variant)}: at ${moment(first.at)} ${said(first)}, at ${moment(last.at)} ${said(last)}`;
   return html`<figure>
     <figcaption><${Name} value=${variant} limit=${40} /> <span class="faint">${since(points)}</span></figcaption>
@@ -76,13 +76,13 @@ function rowsOf(drawn, metric) {
   return drawn.flatMap(({ variant, points }) => {
     const step = Math.ceil(points.length / Math.max(1, Math.floor(MOST_ROWS / drawn.length)));
     const some = points.filter((_, at) => (points.length - 1 - at) % step === 0);
-    return some.map(({ at, clients, calls, difference: { value, from, to }, verdict }) => [
+    return some.map(({ at, clients, calls, difference, verdict }) => [
       moment(at),
       html`<${Name} value=${variant} limit=${40} />`,
       count(clients),
       count(calls),
-      signed(metric, value),
-      `${signed(metric, from)} to ${signed(metric, to)}`,
+      signed(metric, difference.value),
+      interval(signed, metric, difference),
       words(verdict),
     ]);
   });

@@ -17,6 +17,7 @@ const MOST_SHOWN = 4_000;
 /** `clients` are those of the request, `results` what came, in the same order. */
 export class Results extends Component {
   heading = createRef();
+  cards = createRef();
   state = { base: 0 };
 
   componentDidMount() {
@@ -32,6 +33,14 @@ export class Results extends Component {
     this.heading.current.focus({ preventScroll: true });
     this.heading.current.scrollIntoView({ block: "start" });
   }
+
+  /** The same part of all results scrolls with the one that somebody scrolls. */
+  scrolled = ({ target }) => {
+    if (!target.matches(".definition:is(:hover, :focus)")) return;
+    for (const it of this.cards.current.querySelectorAll(".definition")) {
+      if (it !== target && it.dataset.part === target.dataset.part) it.scrollTop = target.scrollTop;
+    }
+  };
 
   render({ clients, results }, { base }) {
     const at = results[base]?.result ? base : results.findIndex((it) => it.result);
@@ -49,7 +58,7 @@ export class Results extends Component {
         </label>
       </div>`}
       <${Figures} ...${{ clients, results, compared }} />
-      <div class="cards">
+      <div class="cards" ref=${this.cards} onScrollCapture=${this.scrolled}>
         ${results.map((it, index) => html`<${Card} key=${index} id=${`result-${index}`} answer=${it} compared=${compared} isCompared=${it === compared} />`)}
       </div>
     </section>`;
@@ -60,15 +69,23 @@ export class Results extends Component {
 function Figures({ clients, results, compared }) {
   const rows = results.map((it, at) => [
     html`<${Name} value=${it.name} limit=${60} />`,
+    html`<${Outcome} ...${it} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
     it.result && it !== compared ? saving(it.tokens, compared?.tokens) : "–",
     it.result ? count(it.bytes) : "–",
-    it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : html`<span class="hidden-tool">not listed</span>`,
+    it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
-  const columns = ["client", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
+  const columns = ["client", "outcome", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
   return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />`;
+}
+
+/** What came of the call of one client, in a word. */
+function Outcome({ result, error, tool }) {
+  if (!tool) return html`<span class="outcome denied">not listed</span>`;
+  if (error !== undefined) return html`<span class="outcome error">failed</span>`;
+  return result?.isError === true ? html`<span class="outcome tool_error">tool error</span>` : html`<span class="outcome allowed">answered</span>`;
 }
 
 class Card extends Component {
@@ -79,9 +96,12 @@ class Card extends Component {
     return next.answer !== this.props.answer || next.compared !== this.props.compared;
   }
 
-  render({ id, answer: { name, error, result }, isCompared, compared }) {
+  render({ id, answer, isCompared, compared }) {
+    const { name, error, result, tool, variant } = answer;
     return html`<article class="card" aria-labelledby=${id}>
       <h3 id=${id}><${Name} value=${name} limit=${60} />${" "}${isCompared && html`<span class="mark">baseline</span>`}</h3>
+      <p><${Outcome} ...${answer} /></p>
+      ${!tool && variant && html`<p>The list of this client, which gets <${Name} value=${variant} limit=${40} />, does not have the tool:</p>`}
       ${error !== undefined && html`<p class="problem"><${LongText} value=${error} limit=${400} isSentence /></p>`}
       ${result &&
       html`<div ref=${this.box}><${Result} result=${result} compared=${isCompared ? null : compared?.result} of=${name} /></div>
@@ -95,7 +115,21 @@ function Result({ result, compared, of }) {
   const parts = partsOf(result);
   const before = compared && partsOf(compared);
   const names = [...new Set([...parts.keys(), ...(before?.keys() ?? [])])];
-  return names.map((name) => html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`);
+  return names.map((name) => {
+    const part = html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`;
+    if (name !== "structuredContent" || !isRepeated(result)) return part;
+    return html`<details key=${name}><summary>structuredContent, the same as content</summary>${part}</details>`;
+  });
+}
+
+/** Whether the structured content of a result is its text again. */
+function isRepeated({ content, structuredContent }) {
+  if (!Array.isArray(content) || content.length !== 1) return false;
+  try {
+    return JSON.stringify(JSON.parse(content[0].text)) === JSON.stringify(structuredContent);
+  } catch {
+    return false;
+  }
 }
 
 /** The members of a result as texts, by their names. */
@@ -125,7 +159,7 @@ class Part extends Component {
     const isDiff = typeof before === "string" && text !== before && likeness(before.slice(0, MOST_SHOWN), text.slice(0, MOST_SHOWN)) >= ALIKE;
     return html`
       <h4>${title}${" "}<span class="mark">${relation(text, before, isDiff)}</span></h4>
-      <div class=${`definition ${name === "content" ? "" : "code"}`} tabindex="0" role="region" aria-label=${`${plain(name)} for ${plain(of)}`}>
+      <div class=${`definition ${name === "content" ? "" : "code"} ${name === "isError" ? "bad" : ""}`} data-part=${name} tabindex="0" role="region" aria-label=${`${plain(name)} for ${plain(of)}`}>
         ${isDiff
           ? html`<${Diff} before=${cut(before)} after=${cut(text)} />`
           : html`<bdi class="block" dir="auto">${visible(cut(text), true)}</bdi>`}

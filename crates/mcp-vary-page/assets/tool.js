@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { Diff } from "./diff.js";
 import { Component, createRef, html } from "./dom.js";
-import { count, saving } from "./format.js";
+import { count, plural, saving } from "./format.js";
 import { PlainTable, Problem, showPanel } from "./parts.js";
 import { link, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
@@ -47,7 +47,7 @@ export class ToolPanel extends Component {
         <button type="button" onClick=${closed}>Close</button>
       </header>
       <p class="note">
-        of the server <${Name} value=${tool.server} />${row && `, ${count(row.tokens)} tokens as it lists it`} ·${" "}
+        of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
         <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
@@ -71,7 +71,7 @@ function InVariants({ row, catalog, params }) {
       html`<${Changes} ...${shown} />`,
     ];
   });
-  const columns = ["variant", "shown as", "#tokens", "#against original", "~changed"];
+  const columns = ["variant", "shown as", "#tokens", "#saved", "~changed"];
   return html`<${PlainTable} label="The tool in each variant" ...${{ columns, rows }} />`;
 }
 

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { TokenChart } from "./chart.js";
 import { Component, createRef, html } from "./dom.js";
-import { count, plural, saving, share } from "./format.js";
+import { count, plural, saving } from "./format.js";
 import { Grid } from "./grid.js";
 import { Filter, Pending, Problem, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
@@ -47,7 +47,10 @@ export class Variants extends Component {
       <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant</h2>
-        <p class="note">Tokens of each definition, and what the variant saves of the original. Access rules can hide more from a client: “Who gets what” shows that.</p>
+        <p class="note">
+          Tokens of each definition, and what the variant saves of the original. A whole list also has what clients do not
+          ${" "}forward to a model, such as output schemas. Access rules can hide more from a client: “Who gets what” shows that.
+        </p>
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
           <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
@@ -187,18 +190,17 @@ function toolCell(row, column, namesServer) {
   const shown = row.variants[column.variant];
   if (!shown) return html`<span class="hidden-tool">${row.server === undefined ? "–" : "hidden"}</span>`;
   return html`<span class="shown">
-    <span class="marks">${marks(shown)}</span>
+    <span class="marks">${marks(shown, row.tokens)}</span>
     <span class="saved faint">${shown.tokens === row.tokens ? "" : saving(shown.tokens, row.tokens)}</span><span class="tokens">${count(shown.tokens)}</span>
   </span>`;
 }
 
-/** What a variant makes of a tool, in a few words. */
-function marks({ name, renamed, fixed = [], changed = [] }) {
-  const others = changed.filter((member) => member !== "name");
+/** What a variant makes of a tool, in a few words. That it changes a text is said where the tokens do not show it. */
+function marks({ name, renamed, fixed = [], changed = [], tokens }, original) {
   return [
     renamed && html`<span class="mark renamed">→ <${Name} value=${name} limit=${60} /></span>`,
     fixed.length > 0 && html`<span class="mark fixed">${count(fixed.length)} fixed</span>`,
-    others.length > 0 && html`<span class="mark">changed</span>`,
+    tokens === original && changed.some((member) => member !== "name") && html`<span class="mark">changed</span>`,
   ];
 }
 
@@ -206,20 +208,9 @@ function marks({ name, renamed, fixed = [], changed = [] }) {
 function foot(catalog, chosen) {
   const base = catalog.variants.find((it) => it.id === catalog.baseline)?.tokens;
   const hasWhole = catalog.variants.some((it) => it.wholeTokens !== it.tokens);
-  const definitions = catalog.tools.reduce((sum, tool) => sum + tool.tokens, 0);
-  const whole = html`<span title="with what clients do not forward to a model">the whole list</span>`;
   return [
-    ...(hasWhole ? [[whole, "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
-    ["what a model gets", count(definitions), ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
-    [
-      html`share of <${Name} value=${catalog.baseline} limit=${16} />`,
-      share(definitions, base),
-      ...chosen.map(
-        (it) => html`<span class="shown">
-          <span class="marks faint">${it.id === catalog.baseline ? "" : saving(it.tokens, base)}</span>
-          <span>${share(it.tokens, base)}</span>
-        </span>`,
-      ),
-    ],
+    ...(hasWhole ? [["whole list", "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
+    ["for a model", "", ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
+    ["difference", "", ...chosen.map((it) => (it.id === catalog.baseline ? "baseline" : saving(it.tokens, base)))],
   ];
 }

@@ -62,6 +62,7 @@ fn to_json(experiment: &ExperimentStatus, report: &Report, history: &[Point]) ->
         "metric": report.metric,
         "effect": effect,
         "anonymous": experiment.anonymous,
+        "hasAuth": experiment.has_auth,
         "uneven": report.shares.are_uneven(),
         "p": report.shares.p,
         "arms": arms.collect::<Value>(),
