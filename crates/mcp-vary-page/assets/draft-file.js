@@ -30,13 +30,9 @@ export class DraftBar extends Component {
   /** Waits for what is written and read again. */
   async write(title, run) {
     this.setState({ isWriting: true, outcome: null, unwritten: null });
-    try {
-      this.setState({ outcome: { ...(await run()), title } });
-    } catch (unwritten) {
-      this.setState({ unwritten });
-      this.props.failed(unwritten);
-    }
-    this.setState({ isWriting: false });
+    const next = await run().then((outcome) => ({ outcome: { ...outcome, title } }), (unwritten) => ({ unwritten }));
+    if (next.unwritten) this.props.failed(next.unwritten);
+    this.setState({ ...next, isWriting: false });
   }
 
   reread = () => {

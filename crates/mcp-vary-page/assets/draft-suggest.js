@@ -10,10 +10,6 @@ let chosen = null;
 
 /** `clients`: the recent ones. `suggested`: what to do with a proposal for one of them. */
 export class Suggest extends Component {
-  choose = (event) => {
-    chosen = event.target.value;
-  };
-
   submit = async (event) => {
     event.preventDefault();
     const name = event.target.elements.client.value;
@@ -34,7 +30,7 @@ export class Suggest extends Component {
     if (!all.includes(chosen)) chosen = all[0];
     return html`<form class="choices" onSubmit=${this.submit}>
         <label class="field">Suggest from what a client called
-          <select name="client" onChange=${this.choose}>
+          <select name="client" onChange=${(event) => (chosen = event.target.value)}>
             ${all.map((it) => html`<option key=${it} value=${it} selected=${it === chosen}>${plain(it, 40)}</option>`)}
           </select>
         </label>

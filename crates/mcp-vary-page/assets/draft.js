@@ -144,7 +144,7 @@ export class Draft extends Component {
     const clients = new Set([...(isKnown ? (await written(id)).clients : []), pattern(client.name)]);
     const from = this.state.catalog.variants.some((it) => it.id === client.variant) && client.variant !== id && client.variant;
     const suggested = { ...(from && { from }), ...value };
-    this.setState({ suggestion: { value: suggested, calls, tools } });
+    this.setState({ suggestion: { value: suggested, of: `${plural(tools, "tool")} of ${plural(calls, "call")}` } });
     if (id === this.state.id) this.change(suggested, [...clients].join("\n"));
     else drafts.set(id, { value: suggested, clients: [...clients].join("\n") });
     this.show(id, { q: "", server: "", state: "listed" });
@@ -215,13 +215,14 @@ export class Draft extends Component {
       <${Step} number="1" title="Start from">
         <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
         <${Suggest} clients=${status?.clients} suggested=${this.suggested} ...${{ failed }} />
-        ${suggestion?.value === value && html`<${Saved} ...${{ ...suggestion, before, answer }} />`}
+        ${suggestion?.value === value &&
+        html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${answer ? plural(answer.tokens, "token") : "…"}</strong></p>`}
       <//>
       <${Step} number="2" title="Tools">
-        <label class="choice"
-          ><input type="checkbox" checked=${isCompact(id, value)} onChange=${(event) => this.change(setCompact(id, value, event.target.checked))} />
-          compact: first sentences and short schemas</label
-        >
+        <label class="choice">
+          <input type="checkbox" checked=${isCompact(id, value)} onChange=${(event) => this.change(setCompact(id, value, event.target.checked))} />
+          compact: first sentences and short schemas
+        </label>
         <div class=${row ? "split" : ""}>
           <${DraftTools} ...${{ catalog, id: parent?.id, now, params, tool, grid: this.grid, toggle: this.toggle, only: this.only }} />
           ${row &&
@@ -274,12 +275,8 @@ function figures(id, answer, toggled) {
   };
 }
 
-function Step({ number, title, children }) {
-  return html`<section class="step">
-    <h2><span class="step-number">${number}</span> ${title}</h2>
-    ${children}
-  </section>`;
-}
+const Step = ({ number, title, children }) =>
+  html`<section class="step"><h2><span class="step-number">${number}</span> ${title}</h2>${children}</section>`;
 
 function Start({ ids, id, create }) {
   const submit = (event) => {
@@ -300,13 +297,6 @@ function Start({ ids, id, create }) {
       <button>Draft it</button>
     </form>
   </div>`;
-}
-
-/** What a suggestion saves, as long as nothing of it is changed. */
-function Saved({ tools, calls, before, answer }) {
-  return html`<p role="status">
-    ${plural(tools, "tool")} of ${plural(calls, "call")}: ${count(before)} → <strong>${answer ? plural(answer.tokens, "token") : "…"}</strong>
-  </p>`;
 }
 
 /** What the draft costs, and what the variant costs now, or of a new one what it starts from. */
