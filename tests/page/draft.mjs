@@ -8,7 +8,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   const asked = [];
   page.on("request", (request) => request.url().endsWith("/api/draft") && asked.push(request.postDataJSON()));
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  const undo = page.getByRole("button", { name: "Undo all changes" });
+  const undo = page.getByRole("button", { name: "Discard changes" });
   const row = (name) => page.locator(".grid tbody tr", { has: page.getByText(name, { exact: true }) }).first();
   const cells = async (name) => (await row(name).locator("th, td").allTextContents()).map((it) => it.trim());
   const region = (name) => page.getByRole("region", { name, exact: true });
@@ -46,7 +46,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await visitor.view("/now");
     await visitor.view("/draft?variant=few");
     await page.getByText("Counting …").waitFor({ timeout: 5_000 });
-    equal((await cells("git_log")).slice(0, 3), ["git_log", "listed", "log"], "a row");
+    equal((await cells("git_log")).filter((_, at) => [0, 1, 4].includes(at)), ["git_log", "listed", "log"], "a row");
     await page.unrouteAll({ behavior: "wait" });
     await settled();
   });
@@ -57,7 +57,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await row("git_diff").locator("td").first().click();
     await page.waitForFunction(() => [...document.querySelectorAll(".grid tbody tr")].some((it) => it.textContent.startsWith("git_diff") && it.textContent.includes("hidden")), null, { timeout: 2_000 });
     await settled();
-    equal(await cells("git_diff"), ["git_diff", "hidden", "–", "–", before[4]], "its row");
+    equal(await cells("git_diff"), ["git_diff", "hidden", "–", before[3], "–"], "its row");
     equal(asked.at(-1).value.tools, { exclude: ["tool_*", "long-*", "git_diff"] }, "the rule");
     equal(await totals(), `${number((await ask("/api/draft", asked.at(-1))).tokens)} tokens`, "the tokens");
     await row("git_diff").locator("td").first().click();
@@ -113,20 +113,70 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.waitForFunction(() => location.hash.includes("variant=fewer"));
     await settled();
     equal(asked.at(-1), { id: "fewer", value: { from: "few" } }, "the draft");
+    holds((await visitor.text(".totals")).includes("as few"), "it is not compared with its parent");
     holds((await region("YAML of the variant").innerText()).startsWith("fewer:"), "the YAML is another");
     holds((await region("What changes in the file").innerText()).includes("fewer:"), "it is not added to the file");
+    await undo.click();
+    await page.waitForFunction(() => location.hash.includes("variant=few") && !location.hash.includes("fewer"));
+    equal(await page.locator(".choices option", { hasText: "fewer" }).count(), 0, "variants that were discarded");
   });
 
-  await check("what a client called becomes the draft of a variant", async () => {
-    await open("few");
-    const client = await page.getByLabel("Suggest from what a client called").inputValue();
+  await check("what a client called becomes the draft of a variant for it", async () => {
+    await open("few", { q: "nothing" });
+    const select = page.getByLabel("Suggest from what a client called");
+    const names = await select.locator("option").evaluateAll((all) => all.map((it) => it.value));
+    equal(names, [...names].sort((a, b) => a.localeCompare(b)), "the names of clients");
+    const client = "claude-code";
+    await select.selectOption(client);
+    // The page reads the status every two seconds.
+    for (let read = 0; read < 2; read++) await page.waitForResponse((response) => response.url().endsWith("/api/status"));
+    equal(await select.inputValue(), client, "the choice");
+    const proposed = page.waitForResponse((response) => response.url().includes("/api/suggest"));
     await page.getByRole("button", { name: "Suggest a variant" }).click();
-    const id = client.toLowerCase().replace(/[ /]/g, "-");
+    const { id, calls, tools, value } = await (await proposed).json();
     await page.waitForFunction((id) => document.querySelector(".choices select")?.value === id, id, { timeout: 5_000 });
     await settled();
     const drafted = asked.at(-1);
-    equal([drafted.id, Object.keys(drafted.value)], [id, ["tools"]], "the draft");
-    equal(await totals(), `${number((await ask("/api/draft", drafted)).tokens)} tokens`, "the tokens");
+    equal([drafted.id, drafted.value.tools, drafted.clients], [id, value.tools, [client]], "the draft");
+    equal([await select.inputValue(), await page.getByLabel("Filter tools").inputValue()], [client, ""], "the choice and the filter");
+    const { tokens } = await ask("/api/draft", drafted);
+    equal(await totals(), `${number(tokens)} tokens`, "the tokens");
+    const before = catalog.variants.find((it) => it.id === (drafted.value.from ?? catalog.baseline)).tokens;
+    const [toolNoun, callNoun] = [tools === 1 ? "tool" : "tools", calls === 1 ? "call" : "calls"];
+    const message = `${number(tools)} ${toolNoun} of ${number(calls)} ${callNoun}: ${number(before)} → ${number(tokens)} tokens`;
+    equal(await visitor.text(".step p[role=status]"), message, "what it saves");
+    await undo.click();
+  });
+
+  await check("a new variant that is saved is what the file has, and undoing that gives the draft back", async () => {
+    await open("few");
+    const status = await ask("/api/status");
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
+    await page.route("**/api/variant?id=fewer", (route) =>
+      route.fulfill({ json: { id: "fewer", value: { from: "few", tools: ["git_log"] }, yaml: "", clients: ["vs-code"], digest: "" } }),
+    );
+    for (const what of ["save", "undo"]) await page.route(`**/api/${what}`, (route) => route.fulfill({ json: { isUsed: true, outcome: what } }));
+    await page.getByLabel("New variant from this one").fill("fewer");
+    await button("Draft it").click();
+    await page.waitForFunction(() => location.hash.includes("variant=fewer"));
+    await settled();
+    const field = page.getByLabel("Clients that get it");
+    await visitor.view("/draft?variant=fewer&q=git_log");
+    await button("Only these").click();
+    await field.fill("vs-code");
+    await settled();
+    const draft = asked.at(-1);
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved.").waitFor({ timeout: 5_000 });
+    await settled();
+    equal([await field.inputValue(), asked.at(-1)], ["vs-code", { id: "fewer", value: draft.value }], "what is saved");
+    holds(await undo.isDisabled(), "something is left");
+    await button("Undo the last save").click();
+    await page.getByText("Undone.").waitFor({ timeout: 5_000 });
+    await settled();
+    equal([await field.inputValue(), asked.at(-1)], ["vs-code", draft], "the draft");
+    await page.unrouteAll({ behavior: "wait" });
+    await undo.click();
   });
 
   await check("a draft is saved where that is allowed, and the page says what came of it", async () => {
@@ -182,7 +232,8 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.locator(".panel").getByLabel("description").fill("What changed.");
     await page.getByText("changes", { exact: true }).first().waitFor({ timeout: 5_000 });
     await settled();
-    equal((await cells("git_diff")).slice(1, 3), ["listed", "changes"], "its row");
+    const shown = await cells("git_diff");
+    equal([shown[1], shown[4]], ["listed", "changes"], "its row");
     const text = await region("YAML of the variant").innerText();
     holds(text.includes("changes") && text.includes("What changed."), text);
     const { tokens } = await ask("/api/draft", asked.at(-1));
@@ -214,7 +265,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     const expected = { max_count: { fixed: 5 }, order: { fixed: "topology" }, author: { hidden: true }, repo_path: { name: "path" } };
     equal(asked.at(-1).value.overrides.tools.git_log.arguments, expected, "what the draft has");
-    const [, , , now, before] = await cells("git_log");
+    const [, , now, before] = await cells("git_log");
     holds(Number(now) < Number(before), `${now} tokens, ${before} before`);
   });
 

@@ -1,57 +1,61 @@
-// What a draft is as text, what it changes in the file, and saving that.
+// What a draft is as text, what it changes in the file, and the bar that saves it.
 
-import { post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
 import { Copy, Problem } from "./parts.js";
 import { LongText, visible } from "./text.js";
 
-/** Whether a save can be undone: it stays so while one looks at another view. */
-let hasSaved = false;
+/** What the draft changes, and the variant as YAML, in the element `yaml`. */
+export function DraftTexts({ answer, isChanged, status, yaml }) {
+  if (!answer) return null;
+  const why = isChanged && answer.unsavable;
+  return html`<div class="sides texts">
+      <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? answer.diff : ""} isDiff />
+      <${CopyText} title="YAML of the variant" button=${status?.writes && COPY_YAML} text=${answer.yaml} box=${yaml} />
+    </div>
+    ${why && html`<p class="note">This page cannot write it: <${LongText} value=${why} isSentence />. The difference is that of the entry.</p>`}
+    ${status && !status.writes && html`<p class="note">To save drafts from this page, write <code>admin-writes: on</code> into the configuration and start Vary again.</p>`}`;
+}
 
-/** `save` writes the draft. `reread` reads the file, which is another than the page has read. */
-export class DraftFile extends Component {
-  save = () => this.write("Saved.", this.props.save());
+const COPY_YAML = "Copy the YAML";
 
-  undo = () => this.write("Undone.", post("/api/undo", {}));
+/**
+ * What stays in sight: the totals, what is wrong, and what can be done with the draft. `save` writes it and `undo` takes that
+ * back; `reread` reads the file, which is another than the page has read.
+ */
+export class DraftBar extends Component {
+  save = () => this.write("Saved.", this.props.save);
 
-  /** Waits for what is written, then for the file. */
-  async write(title, writing) {
-    this.setState({ isWriting: true, outcome: null, error: null });
-    try {
-      const outcome = await writing;
-      hasSaved = title === "Saved.";
-      await this.props.reread();
-      this.setState({ outcome: { ...outcome, title } });
-    } catch (error) {
-      this.setState({ error });
-      this.props.failed(error);
-    }
-    this.setState({ isWriting: false });
+  undo = () => this.write("Undone.", this.props.undo);
+
+  /** Waits for what is written and read again. */
+  async write(title, run) {
+    this.setState({ isWriting: true, outcome: null, unwritten: null });
+    const next = await run().then((outcome) => ({ outcome: { ...outcome, title } }), (unwritten) => ({ unwritten }));
+    if (next.unwritten) this.props.failed(next.unwritten);
+    this.setState({ ...next, isWriting: false });
   }
 
   reread = () => {
-    this.setState({ error: null });
+    this.setState({ unwritten: null });
     this.props.reread();
   };
 
-  render({ answer, isChanged, canSave, status }, { isWriting, outcome, error }) {
-    const { yaml, diff, unsavable } = answer;
-    const why = isChanged && unsavable;
-    return html`<div class="sides texts">
-        <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? diff : ""} isDiff />
-        <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${yaml} />
+  render({ children, answer, status, isChanged, canSave, error, yaml, discard, undo }, { isWriting, outcome, unwritten }) {
+    return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
+      ${children}
+      <div class="buttons">
+        ${unwritten && html`<button type="button" onClick=${this.reread}>Read the file again</button>`}
+        ${undo && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>Undo the last save</button>`}
+        <button type="button" disabled=${!isChanged || isWriting} onClick=${discard}>Discard changes</button>
+        ${status?.writes && html`<button type="button" class="main" disabled=${!canSave || !!answer?.unsavable || isWriting} onClick=${this.save}>Save</button>`}
+        ${status && !status.writes && answer && html`<${Copy} button=${COPY_YAML} text=${answer.yaml} box=${yaml} />`}
       </div>
-      ${why && html`<p class="note">This page cannot write it: <${LongText} value=${why} isSentence />. The difference is that of the entry.</p>`}
-      ${status?.writes
-        ? html`<p class="buttons">
-            <button type="button" disabled=${!canSave || !!unsavable || isWriting} onClick=${this.save}>Save</button>
-            ${hasSaved && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>Undo the last save</button>`}
-          </p>`
-        : status && html`<p class="note">To save drafts from this page, write <code>admin-writes: on</code> into the configuration and start Vary again.</p>`}
-      <div role="status">${isWriting && "Writing …"}${outcome && html`<${Outcome} ...${outcome} />`}</div>
-      ${error &&
-      html`<${Problem} what="Nothing is written." error=${error} />
-        <p class="buttons"><button type="button" onClick=${this.reread}>Read the file again</button></p>`}`;
+      <div class="outcomes">
+        ${error && html`<${Problem} what="This is not a valid variant." error=${error} />`}
+        ${unwritten && html`<${Problem} what="Nothing is written." error=${unwritten} />`}
+        <div role="status">${isWriting && "Writing …"}${outcome && html`<${Outcome} ...${outcome} />`}</div>
+      </div>
+    </div>`;
   }
 }
 
@@ -63,17 +67,17 @@ function Outcome({ title, isUsed, outcome }) {
 }
 
 class CopyText extends Component {
-  box = createRef();
+  box = this.props.box ?? createRef();
 
   render({ title, button, text, isDiff }) {
-    if (!text) return html`<section><h2>${title}</h2><p class="empty">Nothing is changed yet.</p></section>`;
+    if (!text) return html`<section><h3>${title}</h3><p class="empty">Nothing is changed yet.</p></section>`;
     const lines = isDiff ? text.split(/(?<=\n)/).map(diffLine) : visible(text, true);
     return html`<section>
-      <h2>${title}</h2>
+      <h3>${title}</h3>
       <div class="definition code" tabindex="0" role="region" aria-label=${title}>
         <bdi class="block" dir="ltr" ref=${this.box}>${lines}</bdi>
       </div>
-      <${Copy} ...${{ button, text, box: this.box }} />
+      ${button && html`<${Copy} ...${{ button, text, box: this.box }} />`}
     </section>`;
   }
 }

@@ -5,13 +5,17 @@ import { Component, html } from "./dom.js";
 import { Problem } from "./parts.js";
 import { plain } from "./text.js";
 
-/** `clients`: the recent ones. `suggested`: what to do with a proposal. */
+/** The name of the chosen client: the first one until somebody chooses. It stays while other clients come, and over other views. */
+let chosen = null;
+
+/** `clients`: the recent ones. `suggested`: what to do with a proposal for one of them. */
 export class Suggest extends Component {
   submit = async (event) => {
     event.preventDefault();
-    const client = event.target.elements.client.value;
+    const name = event.target.elements.client.value;
+    const { client, variant } = this.props.clients.find((it) => it.client.name === name);
     try {
-      this.props.suggested(await get(`/api/suggest?${new URLSearchParams({ client })}`));
+      await this.props.suggested(await get(`/api/suggest?${new URLSearchParams({ client: name })}`), { ...client, variant });
       this.setState({ error: null });
     } catch (error) {
       this.setState({ error });
@@ -20,11 +24,15 @@ export class Suggest extends Component {
   };
 
   render({ clients = [] }, { error }) {
-    const names = new Set(clients.filter((it) => it.calls > 0 && it.client.name).map((it) => it.client.name));
-    if (names.size === 0) return null;
-    return html`<form class="buttons" onSubmit=${this.submit}>
+    const called = clients.filter((it) => it.calls > 0 && it.client.name).map((it) => it.client.name);
+    const all = [...new Set(called)].sort((a, b) => a.localeCompare(b));
+    if (all.length === 0) return null;
+    if (!all.includes(chosen)) chosen = all[0];
+    return html`<form class="choices" onSubmit=${this.submit}>
         <label class="field">Suggest from what a client called
-          <select name="client">${[...names].map((name) => html`<option value=${name}>${plain(name, 40)}</option>`)}</select>
+          <select name="client" onChange=${(event) => (chosen = event.target.value)}>
+            ${all.map((it) => html`<option key=${it} value=${it} selected=${it === chosen}>${plain(it, 40)}</option>`)}
+          </select>
         </label>
         <button>Suggest a variant</button>
       </form>

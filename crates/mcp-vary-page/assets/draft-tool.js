@@ -62,7 +62,7 @@ export class DraftTool extends Component {
   render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
     const known = overrideOf(value, this.name());
     const { isShown, shown, tokens } = now;
-    return html`<section class="panel" aria-labelledby="drafted" onKeyDown=${this.pressed}>
+    return html`<section class="panel draft-panel" aria-labelledby="drafted" onKeyDown=${this.pressed}>
       <header>
         <h2 id="drafted" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
         <button type="button" onClick=${close}>Close</button>
@@ -97,7 +97,7 @@ function Arguments({ original, known, panel }) {
   const all = argumentsOf(original.inputSchema);
   if (all.length === 0) return html`<p class="note">It declares no arguments.</p>`;
   return html`<h3>Arguments</h3>
-    ${all.map((argument) => html`<${Argument} key=${argument.name} ...${{ argument, known, panel }} />`)}`;
+    <div class="draft-arguments">${all.map((argument) => html`<${Argument} key=${argument.name} ...${{ argument, known, panel }} />`)}</div>`;
 }
 
 function Argument({ argument, known, panel }) {

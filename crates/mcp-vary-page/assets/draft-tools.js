@@ -12,9 +12,9 @@ import { toolKey } from "./variants.js";
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },
   { id: "listed", head: "it is", kind: "c-short" },
-  { id: "shown", head: "shown as", kind: "c-client" },
   { id: "tokens", head: "tokens", kind: "c-number" },
   { id: "before", head: "before", kind: "c-number" },
+  { id: "shown", head: "shown as", kind: "c-client" },
 ];
 
 /** Which tools are in the table. */
@@ -68,7 +68,7 @@ function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only })
   const server = params.get("server");
   const state = params.get("state") ?? "";
   return html`<div class="choices">
-      <${Filter} label="Filter tools" hint="*issue*" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
+      <${Filter} label="Filter tools" hint="e.g. *issue*" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
       <label class="field">Server
         <select onChange=${(event) => replace({ server: event.target.value })}>
           <option value="">all servers</option>

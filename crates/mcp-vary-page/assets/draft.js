@@ -2,13 +2,13 @@
 
 import { get, post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
-import { DraftFile } from "./draft-file.js";
+import { DraftBar, DraftTexts } from "./draft-file.js";
 import { Suggest } from "./draft-suggest.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
-import { configName, isCompact, same, setCompact, showOrHide } from "./draft-value.js";
-import { count, plural, saving } from "./format.js";
-import { Pending, Problem } from "./parts.js";
+import { configName, isCompact, pattern, same, setCompact, showOrHide } from "./draft-value.js";
+import { count, plural, saving, share } from "./format.js";
+import { Pending } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { plain } from "./text.js";
 import { openTool, toolKey } from "./variants.js";
@@ -18,11 +18,14 @@ const PACE = 300;
 
 /** What is changed, by variant: `{value, clients}`, where `clients` is a text. It lasts until the page is loaded again. */
 const drafts = new Map();
-/** The ids of variants that are drafted and in no file yet. */
-const created = new Set();
+/** The ids of variants that are drafted here, and whether the file has them by now. */
+const created = new Map();
+/** `{id, draft, wasNew}` of the last save, as long as it can be undone: it stays so while one looks at another view. */
+let lastSave = null;
 
 export class Draft extends Component {
   grid = createRef();
+  yaml = createRef();
   /** The number of the last question; answers to earlier ones are old. */
   asked = 0;
   /** `toggled`: whether tools are to be listed, until the answer says so. */
@@ -30,7 +33,9 @@ export class Draft extends Component {
 
   async componentDidMount() {
     try {
-      this.setState({ catalog: await get("/api/catalog") });
+      const catalog = await get("/api/catalog");
+      catalog.variants.forEach((it) => created.delete(it.id));
+      this.setState({ catalog });
     } catch (error) {
       this.fail(error);
     }
@@ -46,7 +51,7 @@ export class Draft extends Component {
   }
 
   ids() {
-    return [...new Set([...this.state.catalog.variants.map((it) => it.id), ...created])];
+    return [...new Set([...this.state.catalog.variants.map((it) => it.id), ...created.keys()])];
   }
 
   /** The variant of the address, or else the first one. */
@@ -70,10 +75,8 @@ export class Draft extends Component {
 
   /** Reads the variant as the file has it; what was changed here stays. */
   async read(id) {
-    const { variants } = this.state.catalog;
-    const isNew = variants.every((it) => it.id !== id);
-    const { value, clients, digest } = await get(`/api/variant?${new URLSearchParams({ id: isNew ? variants[0].id : id })}`);
-    const saved = isNew ? { value: {}, clients: "" } : { value, clients: clients.join("\n") };
+    const { value, clients, digest } = await written(isNew(id) ? this.state.catalog.variants[0].id : id);
+    const saved = isNew(id) ? { value: {}, clients: "" } : { value, clients: clients.join("\n") };
     if (this.id() === id) this.setState({ saved, digest, ...(drafts.get(id) ?? saved) }, () => this.ask());
   }
 
@@ -92,7 +95,21 @@ export class Draft extends Component {
     const { id, digest } = this.state;
     const draft = drafts.get(id);
     const outcome = await post("/api/save", { ...this.sent(), digest });
+    lastSave = { id, draft, wasNew: isNew(id) };
     if (drafts.get(id) === draft) drafts.delete(id);
+    if (isNew(id)) created.set(id, true);
+    await this.reread();
+    return outcome;
+  };
+
+  /** Takes the last save out of the file. What it wrote is an unsaved draft again. */
+  undoSave = async () => {
+    const outcome = await post("/api/undo", {});
+    const { id, draft, wasNew } = lastSave;
+    lastSave = null;
+    if (wasNew) created.set(id, false);
+    if (!drafts.has(id)) drafts.set(id, draft);
+    await this.reread();
     return outcome;
   };
 
@@ -118,20 +135,35 @@ export class Draft extends Component {
   /** Drafts another variant that starts from this one. */
   create = (id) => {
     if (!this.ids().includes(id)) drafts.set(id, { value: { from: this.state.id }, clients: "" });
-    created.add(id);
-    replace({ variant: id, tool: "" });
+    this.show(id);
   };
 
-  /** Drafts a variant that was suggested. */
-  suggested = ({ id, value }) => {
-    created.add(id);
-    drafts.set(id, { value, clients: "" });
-    if (id === this.state.id) this.change(value);
-    else replace({ variant: id, tool: "" });
+  /** Drafts the variant that was suggested for a client: from the one it gets, so that its names and fixed values stay. */
+  suggested = async ({ id, value, calls, tools }, client) => {
+    const isKnown = this.ids().includes(id) && !isNew(id);
+    const clients = new Set([...(isKnown ? (await written(id)).clients : []), pattern(client.name)]);
+    const from = this.state.catalog.variants.some((it) => it.id === client.variant) && client.variant !== id && client.variant;
+    const suggested = { ...(from && { from }), ...value };
+    this.setState({ suggestion: { value: suggested, of: `${plural(tools, "tool")} of ${plural(calls, "call")}` } });
+    if (id === this.state.id) this.change(suggested, [...clients].join("\n"));
+    else drafts.set(id, { value: suggested, clients: [...clients].join("\n") });
+    this.show(id, { q: "", server: "", state: "listed" });
   };
 
-  undo = () => {
-    drafts.delete(this.state.id);
+  /** Shows the draft of a variant, which may be new. */
+  show(id, params = {}) {
+    if (!this.ids().includes(id)) created.set(id, false);
+    replace({ variant: id, tool: "", ...params });
+  }
+
+  /** Goes back to what the file has; a new variant is gone. */
+  discard = () => {
+    const { id, value } = this.state;
+    drafts.delete(id);
+    if (isNew(id)) {
+      created.delete(id);
+      return replace({ variant: value.from ?? "", tool: "" });
+    }
     clearTimeout(this.timer);
     this.setState(({ saved, undone = 0 }) => ({ ...saved, isPending: true, undone: undone + 1 }), () => this.ask());
   };
@@ -165,37 +197,64 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params, status }, { catalog, id, saved, value, clients, answer, error, isPending, undone, toggled }) {
+  render({ params, status, failed }, { catalog, id, saved, value, clients, answer, error, isPending, undone, toggled, suggestion }) {
     if (catalog?.variants.length === 0) return NO_VARIANT;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
     const isOfTool = row && concerns(error, configName(catalog, row));
     const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
-    const now = figures(id, answer, toggled);
+    // What a new variant starts from is what it is compared with.
+    const parent = catalog.variants.find((it) => it.id === (isNew(id) ? (value.from ?? catalog.baseline) : id));
+    const before = (!isNew(id) && answer?.before) || parent?.tokens;
+    const now = figures(parent?.id, answer, toggled);
     return html`
       <p class="note">
         Change a variant and see what that would save. Clients get nothing of it until it is in the file.
       </p>
-      <${Settings} ...${{ id, value, clients, isChanged }} ids=${this.ids()} change=${this.change} create=${this.create} undo=${this.undo} />
-      <${Suggest} clients=${status?.clients} suggested=${this.suggested} failed=${this.props.failed} />
-      <${Totals} ...${{ answer, catalog, id, isPending, error }} />
-      ${error && !isOfTool && html`<${Problem} what="This is not a valid variant." error=${error} />`}
-      <div class=${row ? "split" : ""}>
-        <${DraftTools} ...${{ catalog, id, now, params, tool, grid: this.grid, toggle: this.toggle, only: this.only }} />
-        ${row &&
-        html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} ...${{ catalog, value, failed: this.props.failed, close: this.close }}
-          tool=${row} now=${now(row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
-      </div>
-      ${answer &&
-      html`<${DraftFile} ...${{ answer, status, isChanged, failed: this.props.failed }}
-        canSave=${isChanged && !error && !isPending} save=${this.save} reread=${this.reread} />`}
-      <${Whole} key=${`${id} ${undone}`} value=${value} change=${this.change} />
+      <${Step} number="1" title="Start from">
+        <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
+        <${Suggest} clients=${status?.clients} suggested=${this.suggested} ...${{ failed }} />
+        ${suggestion?.value === value &&
+        html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${answer ? plural(answer.tokens, "token") : "…"}</strong></p>`}
+      <//>
+      <${Step} number="2" title="Tools">
+        <label class="choice">
+          <input type="checkbox" checked=${isCompact(id, value)} onChange=${(event) => this.change(setCompact(id, value, event.target.checked))} />
+          compact: first sentences and short schemas
+        </label>
+        <div class=${row ? "split" : ""}>
+          <${DraftTools} ...${{ catalog, id: parent?.id, now, params, tool, grid: this.grid, toggle: this.toggle, only: this.only }} />
+          ${row &&
+          html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} ...${{ catalog, value, failed, close: this.close }}
+            tool=${row} now=${now(row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
+        </div>
+        <${Whole} key=${`${id} ${undone}`} value=${value} change=${this.change} />
+      <//>
+      <${Step} number="3" title="Clients">
+        <label class="field"
+          >Clients that get it, a name a line
+          <textarea rows="2" value=${clients} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => this.change(value, event.target.value)}></textarea>
+        </label>
+      <//>
+      <${Step} number="4" title="Review">
+        <${DraftTexts} ...${{ answer, isChanged, status, yaml: this.yaml }} />
+      <//>
+      <${DraftBar} ...${{ answer, status, isChanged, failed }} yaml=${this.yaml} error=${isOfTool ? null : error}
+        canSave=${isChanged && !error && !isPending} save=${this.save} discard=${this.discard} undo=${lastSave && this.undoSave} reread=${this.reread}>
+        <${Totals} ...${{ answer, before, parent, isPending, error }} isNew=${isNew(id)} />
+      <//>
     `;
   }
 }
 
 const NO_VARIANT = html`<p class="empty">Variants are off. Add <code>variants</code> to the configuration to draft one.</p>`;
+
+/** Whether a variant is drafted here and in no file yet. */
+const isNew = (id) => created.get(id) === false;
+
+/** A variant as the file has it. */
+const written = (id) => get(`/api/variant?${new URLSearchParams({ id })}`);
 
 /** The names in a text, one a line. */
 const names = (text) => [...new Set(text.split("\n").map((line) => line.trim()).filter(Boolean))];
@@ -216,14 +275,16 @@ function figures(id, answer, toggled) {
   };
 }
 
-function Settings({ ids, id, value, clients, isChanged, change, create, undo }) {
+const Step = ({ number, title, children }) =>
+  html`<section class="step"><h2><span class="step-number">${number}</span> ${title}</h2>${children}</section>`;
+
+function Start({ ids, id, create }) {
   const submit = (event) => {
     event.preventDefault();
     create(event.target.elements.id.value.trim());
     event.target.reset();
   };
   const choose = (event) => replace({ variant: event.target.value });
-  const compact = (event) => change(setCompact(id, value, event.target.checked));
   return html`<div class="choices">
     <label class="field"
       >Variant
@@ -235,27 +296,21 @@ function Settings({ ids, id, value, clients, isChanged, change, create, undo }) 
       <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
       <button>Draft it</button>
     </form>
-    <label class="choice"
-      ><input type="checkbox" checked=${isCompact(id, value)} onChange=${compact} /> compact: first sentences and short schemas</label
-    >
-    <label class="field"
-      >Clients that get it, a name a line
-      <textarea rows="2" value=${clients} placeholder="claude*" spellcheck=${false} onInput=${(event) => change(value, event.target.value)}></textarea>
-    </label>
-    <button type="button" disabled=${!isChanged} onClick=${undo}>Undo all changes</button>
   </div>`;
 }
 
-/** What the draft costs, and what the variant costs now. */
-function Totals({ answer, catalog, id, isPending, error }) {
+/** What the draft costs, and what the variant costs now, or of a new one what it starts from. */
+function Totals({ answer, before, parent, isNew, isPending, error }) {
   if (!answer) return html`<p class="figures totals" role="status" aria-busy=${String(!error)}>${error ? "–" : "Counting …"}</p>`;
-  const shown = answer.tools.filter((it) => it.shown !== null).length;
-  const difference =
-    answer.tokens === answer.before ? "as before" : `${saving(answer.tokens, answer.before)} against ${count(answer.before)} before`;
-  const isNew = catalog.variants.every((it) => it.id !== id);
+  const { tokens, tools } = answer;
+  const shown = tools.filter((it) => it.shown !== null).length;
+  const isFar = tokens > 10 * before || tokens < before / 100;
+  const size = !isFar ? `${saving(tokens, before)} against` : tokens > before ? `${count(Math.round(tokens / before))} times` : `${share(tokens, before)} of`;
+  const baseline = isNew ? `${plain(parent?.id ?? "", 40)} with ${count(before)}` : `${count(before)} before`;
+  const difference = tokens === before ? `as ${isNew ? plain(parent.id, 40) : "before"}` : before ? `${size} ${baseline}` : "nothing before";
   const state = error ? " (of the last valid draft)" : isPending ? " …" : "";
   return html`<p class="figures totals" role="status" aria-busy=${String(!!isPending)}>
-    <strong>${count(answer.tokens)} tokens</strong>, ${isNew ? "a new variant" : difference} · ${count(shown)} of ${plural(answer.tools.length || catalog.tools.length, "tool")}${state}
+    <strong>${plural(tokens, "token")}</strong>, ${difference} · ${count(shown)} of ${plural(tools.length, "tool")}${state}
   </p>`;
 }
 
