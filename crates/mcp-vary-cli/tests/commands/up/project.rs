@@ -135,8 +135,8 @@ fn servers_of_a_project_are_copied_without_secrets_and_its_later_changes_change_
     assert_eq!(code, Some(0), "{shown}");
     let variable =
         "looks like a secret, and is `${VARY_TEST_TOKEN}` here; set the variable VARY_TEST_TOKEN\n";
-    let stays =
-        ".mcp.json stays as it is, so its client starts these servers in this directory, too; ";
+    let stays = "the files of this directory stay as they are: .mcp.json; in it, clients start these servers themselves, \
+                 too, until you take them out of the files\n";
     let again = "which the environment does not have; set it and run `vary up --project` again\n";
     assert_contains(&shown, &[variable, stays, again]);
     let configuration = || fs::read_to_string(user.configuration()).unwrap();
