@@ -15,8 +15,8 @@ const HEIGHT = 100;
 export function History({ experiment }) {
   const { name, arms, metric, history } = experiment;
   const compared = arms.map((arm, at) => ({ variant: arm.variant, at, points: pointsOf(history, at) })).slice(1);
-  const drawn = compared.filter(({ points }) => points.length > 1);
-  if (drawn.length === 0) return html`<p class="note">How the intervals move is drawn here once they have, since the start of Vary.</p>`;
+  const drawn = compared.filter(({ points }) => points.length > 1 && moment(points[0].at) !== moment(points.at(-1).at));
+  if (drawn.length === 0) return html`<p class="note">How the intervals move is drawn here once they have for some minutes, since the start of Vary.</p>`;
   const range = rangeOf(drawn.flatMap(({ points }) => points));
   return html`<section class="history">
     <h3>${metric} over time, less that of <${Name} value=${arms[0].variant} limit=${40} /></h3>
