@@ -118,33 +118,34 @@ class Troubles extends Component {
   render({ servers, canRetry, missingKeys = [] }, { tried }) {
     const isShown = (server) => tried[server.name] || troublesOf(server).length > 0;
     const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).slice(0, MOST_WITH_ERRORS);
+    const shown = [...servers.filter(isShown), ...failing];
     const retry = canRetry && this.retry;
-    const items = servers.filter(isShown).map((server) => html`<${Trouble} key=${server.name} ...${{ server, retry }} tried=${tried[server.name]} />`);
     return html`
       ${missingKeys.map((why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`)}
-      ${items.length + failing.length > 0
-        ? html`<ul class="troubles" aria-label="Troubles of servers">${items} ${failing.map((server) => html`<${Errors} key=${server.name} server=${server} />`)}</ul>`
+      ${shown.length > 0
+        ? html`<ul class="troubles" aria-label="Troubles of servers">${shown.map((server) => html`<${Trouble} key=${server.name} ...${{ server, retry }} tried=${tried[server.name]} />`)}</ul>`
         : servers.length > 0 && html`<p class="note">All servers can be used.</p>`}
     `;
   }
 }
 
-/** The troubles of a server, and the button that has Vary try it at once. */
+/** The troubles and errors of a server, and the button that has Vary try it at once. */
 function Trouble({ server, retry, tried }) {
   const { name, state, stderr, nextAttempt } = server;
   const troubles = troublesOf(server);
-  return html`<li class=${troubles.length > 0 ? "" : "mended"}>
+  const sentences = [...troubles, ...(hasErrors(server) ? [errorsOf(server)] : [])];
+  return html`<li class=${troubles.length > 0 ? "" : "errors"}>
     <div>
-      ${troubles.map((why) => html`<div><strong><${Name} value=${name} /></strong> ${why}</div>`)}
-      ${troubles.length === 0 && html`<div><strong><${Name} value=${name} /></strong> is ${state}.</div>`}
+      ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
       ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}
       ${tried?.error && html`<${Problem} what="It was not tried." error=${tried.error} />`}
     </div>
-    <div class="try">
+    ${(state === "down" || tried) &&
+    html`<div class="try">
       ${state === "down" && retry && html`<button type="button" aria-label=${`Try now: ${plain(name, 40)}`} onClick=${() => retry(server)}>Try now</button>`}
       <div role="status">${tried && !tried.error && outcomeOfTry(server, tried)}</div>
       ${nextAttempt > 0 && `next attempt in ${nextAttempt}\u00A0s`}
-    </div>
+    </div>`}
   </li>`;
 }
 
@@ -158,16 +159,11 @@ function outcomeOfTry({ state, reason, nextAttempt }, tried) {
 }
 
 /** How many calls of a server failed, and what the last of them answered. */
-function Errors({ server: { name, calls } }) {
+function errorsOf({ name, calls }) {
   const last = log.calls?.find((it) => it.server === name && isError(it));
-  return html`<li class="errors">
-    <div>
-      <strong><${Name} value=${name} /></strong> failed${" "}
-      <${CallCount} number=${calls.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${plain(name, 40)}`} />
-      ${` of ${plural(calls.count, "call")} (${share(calls.errors, calls.count)})`}
-      <div class="last">${last ? html`${timeOfDay(last.at)} <${Name} value=${last.error ?? outcomeOf(last)} limit=${200} />` : "\u00A0"}</div>
-    </div>
-  </li>`;
+  const number = html`<${CallCount} number=${calls.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${plain(name, 40)}`} />`;
+  return html`failed ${number} of ${plural(calls.count, "call")} (${share(calls.errors, calls.count)})
+    <div class="last">${last ? html`${timeOfDay(last.at)} <${Name} value=${last.error ?? outcomeOf(last)} limit=${200} />` : "\u00A0"}</div>`;
 }
 
 function troublesOf({ state, since, reason, name, nextAttempt, failedLists = {}, listFaults = [], login }) {
