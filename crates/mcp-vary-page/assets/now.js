@@ -306,7 +306,7 @@ class Calls extends Component {
                 <input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while
                 ${" "}you point at it)
               </label>
-              <span>Vary keeps the last ${count(MOST_CALLS)} calls, and of older ones ${MOST_ERRORS} errors.</span>
+              <span>Vary keeps the last ${count(MOST_CALLS)}, and ${MOST_ERRORS} older errors.</span>
             </div>`}
     </section>`;
   }
