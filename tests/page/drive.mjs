@@ -135,13 +135,15 @@ await check("a server that is down shows its last lines, and is tried when one s
   const retried = page.waitForResponse((it) => it.url().endsWith("/api/retry?server=broken"));
   await item.getByRole("button", { name: "Try now: broken" }).click();
   equal((await retried).status(), 200, "the answer");
+  await item.getByText("trying …").waitFor({ timeout: 5_000 });
+  await item.getByText("the same error").waitFor({ timeout: 20_000 });
 });
 
 await check("calls are listed as they come, and one opens", async () => {
   await visitor.first();
   await visitor.click(".calls .grid tbody td");
   const facts = await visitor.text(".panel .facts");
-  for (const fact of ["client", "called as", "variant", "selected by", "outcome", "of that the server"]) holds(facts.includes(fact), `${fact} is missing`);
+  for (const fact of ["client", "called as", "variant", "selected by", "of that the server"]) holds(facts.includes(fact), `${fact} is missing`);
   await page.keyboard.press("Escape");
 });
 
@@ -156,9 +158,22 @@ await check("calls from before the page was opened are listed, and numbers lead 
   const outcomes = await other.page.locator(".calls .grid tbody .outcome").allTextContents();
   holds(outcomes.length > 0 && outcomes.every((it) => /error/.test(it)), `outcomes: ${outcomes}`);
   await other.click(".calls .grid tbody td");
-  holds((await other.text(".panel .facts")).includes("what the client read"), "the text of the error is missing");
+  holds((await other.text(".panel .problem")).includes("what the client read"), "the text of the error is missing");
   await other.click(".filters a", { hasText: "outcome:" });
   await other.page.waitForSelector(".outcome.allowed");
+  equal(other.problems, [], "problems");
+  await other.page.context().close();
+});
+
+await check("a search and a client narrow the calls, and the numbers beside them", async () => {
+  const { calls } = await ask("/api/last-calls");
+  const failed = calls.filter(({ error, outcome }) => error && /error/.test(outcome)).at(-1) ?? missing("a call that failed");
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  await other.page.getByLabel("Search calls").fill(failed.target);
+  await other.page.getByRole("combobox", { name: "Client" }).selectOption(failed.client.name);
+  await other.page.waitForFunction((target) => [...document.querySelectorAll(".calls .grid tbody td:nth-child(3)")].every((it) => it.textContent === target), failed.target);
+  holds(/^\d+ errors?$/m.test(await other.text(".filters")), "the errors are not counted");
+  equal(new URL(other.page.url()).hash, `#/now?${new URLSearchParams({ q: failed.target, client: failed.client.name })}`, "the address");
   equal(other.problems, [], "problems");
   await other.page.context().close();
 });

@@ -1,6 +1,7 @@
 // The calls that Vary recorded: the last ones, those that follow while this page is open, and which of them are wanted.
 
 import { events, get } from "./api.js";
+import { matcher } from "./parts.js";
 
 /** What Vary keeps: the last calls, and of older ones the last errors. */
 export const MOST_CALLS = 1000;
@@ -24,6 +25,7 @@ const FILTERS = {
   person: (call, wanted) => call.principal === wanted,
   server: (call, wanted) => call.server === wanted,
   tool: (call, wanted) => call.target === wanted || call.upstreamName === wanted,
+  q: (call, wanted) => [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, call.error].some((it) => it && matcher(wanted)(it)),
   minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
 };
 

@@ -4,10 +4,10 @@ import { get, post } from "./api.js";
 import { CallLog, MOST_CALLS, MOST_ERRORS, filtersOf, isError, narrowed } from "./calls.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
-import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./format.js";
+import { count, duration, milliseconds, percentile, plural, share, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { Pending, PlainTable, Problem, Table, showPanel } from "./parts.js";
-import { link, linkWith } from "./route.js";
+import { Filter, Pending, PlainTable, Problem, Table, showPanel } from "./parts.js";
+import { link, linkWith, replace } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain, visible } from "./text.js";
 import { Members } from "./tool.js";
@@ -19,12 +19,19 @@ export class Now extends Component {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
     return html`
       <${Tiles} servers=${status.servers} savings=${status.savings} />
-      <${Servers} servers=${status.servers} canRetry=${status.retries} />
-      <${Clients} clients=${status.clients} />
-      ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
-      <${Savings} savings=${status.savings} />
-      <${Calls} ...${{ failed, params }} changed=${() => this.setState({})} />
-      <${Counts} status=${status} />
+      <${Troubles} servers=${status.servers} canRetry=${status.retries} missingKeys=${status.missingKeys} />
+      <div class="now">
+        <${Calls} ...${{ failed, params }} changed=${() => this.setState({})} />
+        <div class="aside">
+          <${Servers} servers=${status.servers} />
+          <${Clients} clients=${status.clients} />
+          ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
+        </div>
+        <div>
+          <${Savings} savings=${status.savings} />
+          <${Counts} status=${status} />
+        </div>
+      </div>
     `;
   }
 }
@@ -56,21 +63,23 @@ function CallCount({ number, filters, what }) {
 }
 
 /** The most servers that are all shown, whatever their state. */
-const FEW_SERVERS = 6;
+const FEW_SERVERS = 10;
 
-/** Servers with a trouble come first. Of many, the others are folded. */
-function Servers({ servers, canRetry }) {
-  const isTroubled = (server) => troublesOf(server).length > 0;
-  const [troubled, healthy] = [servers.filter(isTroubled), servers.filter((it) => !isTroubled(it))];
-  const isFolded = servers.length > FEW_SERVERS;
-  const rows = (isFolded ? troubled : [...troubled, ...healthy]).map(serverRow);
-  const empty = isFolded ? "No server needs you." : html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
+const hasErrors = ({ calls }) => calls?.errors > 0;
+
+/** Servers with a trouble come first, then those with errors. Of many, the others are folded. */
+function Servers({ servers }) {
+  const kindOf = (server) => (troublesOf(server).length > 0 ? 0 : hasErrors(server) ? 1 : 2);
+  const sorted = servers.toSorted((a, b) => kindOf(a) - kindOf(b));
+  const shown = sorted.filter((it) => servers.length <= FEW_SERVERS || kindOf(it) < 2);
+  const others = sorted.slice(shown.length);
+  const empty = servers.length > 0 ? "No server needs you." : html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
   return html`
-    <${Table} title="Servers" columns=${SERVER_COLUMNS} note=${html`<${Troubles} ...${{ servers, canRetry }} />`} ...${{ rows, empty }} />
-    ${isFolded &&
+    <${Table} title="Servers" columns=${SERVER_COLUMNS} rows=${shown.map(serverRow)} empty=${empty} />
+    ${others.length > 0 &&
     html`<details>
-      <summary>${plural(healthy.length, "server")} without a trouble</summary>
-      <${PlainTable} label="Servers without a trouble" columns=${SERVER_COLUMNS} rows=${healthy.map(serverRow)} />
+      <summary>${plural(others.length, "server")} without a trouble</summary>
+      <${PlainTable} label="Servers without a trouble" columns=${SERVER_COLUMNS} rows=${others.map(serverRow)} />
     </details>`}
   `;
 }
@@ -92,53 +101,95 @@ function serverRow({ name, state, since, tools, calls, skills }) {
   ];
 }
 
-/** Why servers are down and when Vary tries again, and what else their operator should do. */
-function Troubles({ servers, canRetry }) {
-  const item = (name, why) => html`<li><strong><${Name} value=${name} /></strong> ${why}</li>`;
-  const troubles = servers.flatMap((server) => troublesOf(server, canRetry).map((why) => item(server.name, why)));
-  if (troubles.length === 0) return servers.length > 0 ? "All servers can be used." : null;
-  return html`<ul class="troubles">${troubles}</ul>`;
+/** The most servers whose errors are shown above the table. */
+const MOST_WITH_ERRORS = 4;
+
+/** Why servers are down and when Vary tries again, what else their operator should do, and which servers have errors. */
+class Troubles extends Component {
+  /** By the name of a server: when somebody had Vary try it, and why it was down then. */
+  state = { tried: {} };
+
+  retry = async ({ name, reason }) => {
+    const note = (outcome) => this.setState(({ tried }) => ({ tried: { ...tried, [name]: { at: Date.now() / 1000, reason, ...outcome } } }));
+    note({});
+    await post(`/api/retry?${new URLSearchParams({ server: name })}`, {}).catch((error) => note({ error }));
+  };
+
+  render({ servers, canRetry, missingKeys = [] }, { tried }) {
+    const isShown = (server) => tried[server.name] || troublesOf(server).length > 0;
+    const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).slice(0, MOST_WITH_ERRORS);
+    const shown = [...servers.filter(isShown), ...failing];
+    const retry = canRetry && this.retry;
+    return html`
+      ${missingKeys.map((why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`)}
+      ${shown.length > 0
+        ? html`<ul class="troubles" aria-label="Troubles of servers">${shown.map((server) => html`<${Trouble} key=${server.name} ...${{ server, retry }} tried=${tried[server.name]} />`)}</ul>`
+        : servers.length > 0 && html`<p class="note">All servers can be used.</p>`}
+    `;
+  }
 }
 
-function troublesOf({ name, state, since, reason, stderr, nextAttempt, failedLists = {}, listFaults = [], login }, canRetry) {
+/** The troubles and errors of a server, and the button that has Vary try it at once. */
+function Trouble({ server, retry, tried }) {
+  const { name, state, stderr, nextAttempt } = server;
+  const troubles = troublesOf(server);
+  const sentences = [...troubles, ...(hasErrors(server) ? [errorsOf(server)] : [])];
+  return html`<li class=${troubles.length > 0 ? "" : "errors"}>
+    <div>
+      ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
+      ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}
+      ${tried?.error && html`<${Problem} what="It was not tried." error=${tried.error} />`}
+    </div>
+    ${(state === "down" || tried) &&
+    html`<div class="try">
+      ${state === "down" && retry && html`<button type="button" aria-label=${`Try now: ${plain(name, 40)}`} onClick=${() => retry(server)}>Try now</button>`}
+      <div role="status">${tried && !tried.error && outcomeOfTry(server, tried)}</div>
+      ${nextAttempt > 0 && `next attempt in ${nextAttempt}\u00A0s`}
+    </div>`}
+  </li>`;
+}
+
+/** Seconds until the status has what came of a try that fails at once. */
+const TRY = 1.5;
+
+function outcomeOfTry({ state, reason, nextAttempt }, tried) {
+  if (state === "down" && (nextAttempt === 0 || Date.now() / 1000 - tried.at < TRY)) return "trying …";
+  const outcome = state !== "down" ? `it is ${state}` : reason === tried.reason ? "the same error" : "another error";
+  return html`${outcome},<br />tried at ${timeOfDay(tried.at)}`;
+}
+
+/** How many calls of a server failed, and what the last of them answered. */
+function errorsOf({ name, calls }) {
+  const last = log.calls?.find((it) => it.server === name && isError(it));
+  const number = html`<${CallCount} number=${calls.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${plain(name, 40)}`} />`;
+  return html`failed ${number} of ${plural(calls.count, "call")} (${share(calls.errors, calls.count)})
+    <div class="last">${last ? html`${timeOfDay(last.at)} <${Name} value=${last.error ?? outcomeOf(last)} limit=${200} />` : "\u00A0"}</div>`;
+}
+
+function troublesOf({ state, since, reason, name, nextAttempt, failedLists = {}, listFaults = [], login }) {
   const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
   const troubles = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
   if (reason) {
     const why = reason.replace(`server \`${name}\`: `, "");
-    troubles.unshift(html`is ${state} for ${duration(since)}: ${sentence(why)}${again(nextAttempt)}
-      ${state === "down" && canRetry && html`<${TryNow} server=${name} />`}
-      ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}`);
+    troubles.unshift(html`has been ${state} for ${duration(since)}: ${sentence(why)}${nextAttempt === 0 && "; it is being tried again"}`);
   }
   troubles.push(...listFaults.map(sentence));
   if (login?.ended) troubles.push(html`needs a new login: <code>vary login</code>`);
   return troubles;
 }
 
-/** Has Vary try a server at once. The status shows the outcome. */
-class TryNow extends Component {
-  retry = async () => {
-    try {
-      await post(`/api/retry?${new URLSearchParams({ server: this.props.server })}`, {});
-      this.setState({ error: null });
-    } catch (error) {
-      this.setState({ error });
-    }
-  };
+/** In the order of the names, so that no row moves as calls come. */
+const byName = (name) => (a, b) => name(a).localeCompare(name(b));
 
-  render({ server }, { error }) {
-    return html`<button type="button" class="quiet" aria-label=${`Try now: ${plain(server, 40)}`} onClick=${this.retry}>Try now</button>
-      ${error && html`<${Problem} what="It was not tried." error=${error} />`}`;
-  }
-}
-
-function again(seconds) {
-  if (seconds === undefined) return "";
-  return seconds === 0 ? "; it is being tried again" : `; next attempt in ${seconds}\u00A0s`;
+/** A person as the link to their calls. */
+function PersonLink({ person }) {
+  return html`<a href=${link("now", { person })}><${Name} value=${person} limit=${40} /></a>`;
 }
 
 function Clients({ clients }) {
   const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
-  const rows = clients.map(({ client, variant, reason, requests, calls, last }) => [
+  const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
+  const rows = sorted.map(({ client, variant, reason, requests, calls, last }) => [
     client.name ? html`<a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} /></a>` : html`<i class="faint">sends no name</i>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
@@ -154,8 +205,8 @@ function Clients({ clients }) {
 /** With `auth`: who, by the name that the operator gave. */
 function People({ people }) {
   const columns = ["person", "#requests", "#calls", "#refused", "#tokens of results", "last"];
-  const rows = people.map(({ person, requests, calls, refused, tokens, last }) => [
-    html`<${Name} value=${person} limit=${60} />`,
+  const rows = people.toSorted(byName((it) => it.person)).map(({ person, requests, calls, refused, tokens, last }) => [
+    html`<${PersonLink} person=${person} />`,
     count(requests),
     html`<${CallCount} number=${calls} filters=${{ person }} what=${`calls of ${plain(person, 40)}`} />`,
     html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`what was refused to ${plain(person, 40)}`} />`,
@@ -170,11 +221,12 @@ const saved = (cost) => Math.max(0, cost.without - cost.with);
 
 /** What clients saved since the start, and all of them on each of the last days. */
 function Savings({ savings: { clients, days } }) {
-  const costs = (cost) => [count(cost.with), count(cost.without), count(saved(cost))];
-  const figures = ["#tokens", "#without Vary", "#saved"];
-  const rows = clients.map(({ client, person, ...cost }) => [
+  const costs = (cost) => [count(cost.with), count(cost.without), count(saved(cost)), share(saved(cost), cost.without)];
+  const figures = ["#tokens", "#without Vary", "#saved", "#share"];
+  const sorted = clients.toSorted(byName(({ client, person }) => [client, person].join(" ")));
+  const rows = sorted.map(({ client, person, ...cost }) => [
     client ? html`<${Name} value=${client} limit=${60} />` : html`<i class="faint">sends no name</i>`,
-    person ? html`<${Name} value=${person} limit=${40} />` : "–",
+    person ? html`<${PersonLink} person=${person} />` : "–",
     ...costs(cost),
   ]);
   const byDay = Object.entries(days).reverse();
@@ -183,7 +235,7 @@ function Savings({ savings: { clients, days } }) {
   const empty = "No list and no result yet since the start.";
   return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ rows, empty }} />
     ${byDay.length > 0 && html`<details>
-      <summary>In the last 30 days: ${count(sum)} tokens</summary>
+      <summary>In the last 30 days: ${plural(sum, "token")}</summary>
       <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />
     </details>`}`;
 }
@@ -218,12 +270,12 @@ class Calls extends Component {
     log.stop();
   }
 
-  /** A link to some calls shows them. */
+  /** A link to some calls shows them; the controls keep the focus. */
   componentDidUpdate(before) {
     const { params } = this.props;
     if (before.params.toString() === params.toString()) return;
     this.setState({ open: null, calls: log.calls });
-    this.heading.current?.focus();
+    if (!document.activeElement.closest(".choices")) this.heading.current?.focus();
   }
 
   /** Rows do not move under a pointer or the focus. */
@@ -244,14 +296,17 @@ class Calls extends Component {
       ${calls.length === 0
         ? html`<p class="empty">${all.length > 0 ? "None of the calls that Vary keeps." : "No call yet. Calls appear here as clients make them."}</p>`
         : html`<${Summary} calls=${calls} all=${all} />
-            <label class="choice">
-              <input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while
-              ${" "}you point at it)
-            </label>
             <div ref=${this.list} class=${open ? "split" : ""}>
               <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
                 open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
               ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
+            </div>
+            <div class="choices note">
+              <label class="choice">
+                <input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while
+                ${" "}you point at it)
+              </label>
+              <span>Vary keeps the last ${count(MOST_CALLS)}, and ${MOST_ERRORS} older errors.</span>
             </div>`}
     </section>`;
   }
@@ -259,11 +314,11 @@ class Calls extends Component {
 
 const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
+  { id: "outcome", head: "outcome", kind: "c-short" },
   { id: "target", head: "call", kind: "c-name" },
   { id: "client", head: "client", kind: "c-client" },
-  { id: "principal", head: "person", kind: "c-client" },
+  { id: "principal", head: "person", kind: "c-short" },
   { id: "variant", head: "variant", kind: "c-short" },
-  { id: "outcome", head: "outcome", kind: "c-short" },
   { id: "durationMs", head: "time taken", kind: "c-number" },
 ];
 
@@ -275,7 +330,8 @@ function callCell(call, { id }) {
   if (id === "target") return isOfTool(call) ? html`<${ToolLink} tool=${toolOf(call)} variant=${call.variant} shown=${call.target} />` : html`<${Name} value=${call.target ?? call.method} />`;
   if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
   if (id === "client") return "–";
-  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${outcomeOf(call)}</span>`;
+  if (id === "principal" && call.principal) return html`<a href=${linkWith({ person: call.principal })} tabindex="-1"><${Name} value=${call.principal} limit=${40} /></a>`;
+  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${MEANINGS[call.outcome]}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
 }
@@ -288,21 +344,48 @@ const toolOf = ({ server, upstreamName, target }) => ({ server, name: upstreamNa
 
 const outcomeOf = ({ outcome }) => (outcome === "allowed" ? "ok" : spaced(outcome));
 
-/** The filters of the list, each as a link that takes it away, and some that can be set. */
+/** What each outcome means. */
+const MEANINGS = {
+  allowed: "answered with a result",
+  error: "answered with an error instead of a result",
+  tool_error: "the tool ran, and reports that it failed",
+  denied: "Vary refused it, and sent nothing to a server",
+  cancelled: "the client did not wait for the answer",
+};
+
+/** The times to choose from, by minutes. */
+const TIMES = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
+
+/** What narrows the list by a field of its own. */
+const FIELDS = ["q", "client", "minutes"];
+
+/** The fields that narrow the list, the other filters as links that take them away, and some that can be set. */
 function Filters({ params, all }) {
-  const chosen = filtersOf(params).map(
+  const chosen = filtersOf(params).filter((name) => !FIELDS.includes(name)).map(
     (name) => html`<li><a href=${linkWith({ [name]: null })} aria-label=${`${name}: ${plain(params.get(name), 40)}; remove this filter`}>${name}: <${Name} value=${params.get(name)} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
   );
-  const denied = all.filter((it) => it.outcome === "denied").length;
-  const offered = [
-    [all.filter(isError).length, "errors", { outcome: "error" }],
-    [denied, "denied", { outcome: "denied" }],
-    [narrowed(all, new URLSearchParams({ minutes: 5 })).length, "in the last 5 minutes", { minutes: "5" }],
-  ].filter(([number, , filter]) => number > 0 && !params.get(Object.keys(filter)[0]));
-  return html`<ul class="filters" aria-label="Filters of the calls">
-    ${chosen}
-    ${offered.map(([number, what, filter]) => html`<li><a href=${linkWith(filter)}>${count(number)} ${what}</a></li>`)}
-  </ul>`;
+  const shown = params.get("outcome") ? [] : narrowed(all, params);
+  const [errors, denied] = [shown.filter(isError).length, shown.filter((it) => it.outcome === "denied").length];
+  const clients = new Set([...all.map((it) => it.client?.name), params.get("client")].filter(Boolean));
+  const minutes = params.get("minutes");
+  const times = { ...(minutes && { [minutes]: `the last ${plain(minutes)} minutes` }), ...TIMES };
+  const selects = [["client", "Client", [...clients].sort().map((it) => [it, plain(it, 40)])], ["minutes", "Time", Object.entries(times)]];
+  return html`<div class="choices">
+    <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} hint="tool, person, error text" />
+    ${selects.map(
+      ([name, label, options]) => html`<label class="field">${label}
+        <select onChange=${(event) => replace({ [name]: event.target.value })}>
+          <option value="">all</option>
+          ${options.map(([id, text]) => html`<option key=${id} value=${id} selected=${id === params.get(name)}>${text}</option>`)}
+        </select>
+      </label>`,
+    )}
+    <ul class="filters" aria-label="Filters of the calls">
+      ${chosen}
+      ${errors > 0 && html`<li><a href=${linkWith({ outcome: "error" })}>${plural(errors, "error")}</a></li>`}
+      ${denied > 0 && html`<li><a href=${linkWith({ outcome: "denied" })}>${count(denied)} denied</a></li>`}
+    </ul>
+  </div>`;
 }
 
 /** Figures of the calls in the list, which is bounded. */
@@ -311,17 +394,15 @@ function Summary({ calls, all }) {
   const denied = calls.filter((it) => it.outcome === "denied").length;
   const times = calls.map((it) => it.durationMs);
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
-  const dropped = log.dropped > 0 ? ` ${plural(log.dropped, "call")} came too fast to be shown.` : "";
+  const dropped = log.dropped > 0 ? ` · ${plural(log.dropped, "call")} came too fast to be shown` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
   const figures = [
     `${plural(errors, "error")}${denied > 0 ? `, ${count(denied)} denied` : ""}`,
     `p50 ${p(times, 50)}, p99 ${p(times, 99)}`,
     `of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`,
   ];
-  return html`<p class="note figures">
-    ${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}; Vary keeps the last
-    ${` ${count(MOST_CALLS)}, and of older ones ${MOST_ERRORS} errors.${dropped} ${figures.join(" · ")}`}
-  </p>`;
+  const number = `${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}`;
+  return html`<p class="note figures">${[number, ...figures].join(" · ")}${dropped}</p>`;
 }
 
 class CallFacts extends Component {
@@ -340,6 +421,7 @@ class CallFacts extends Component {
         </h3>
         <button type="button" onClick=${close}>Close</button>
       </header>
+      <${Result} call=${call} />
       <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
       ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
       <p class="note">
@@ -348,6 +430,16 @@ class CallFacts extends Component {
       </p>
     </section>`;
   }
+}
+
+/** What came of a call, and what the client read of it. */
+function Result({ call }) {
+  const { outcome, code, error, rule } = call;
+  return html`<div class=${isError(call) || outcome === "denied" ? "problem" : ""}>
+    <p><strong class=${`outcome ${outcome}`}>${outcomeOf(call)}${code ? `, code ${code}` : ""}</strong> ${MEANINGS[outcome] ?? ""}</p>
+    ${outcome === "denied" && rule && html`<p>by the access rule or limit <${Rule} name=${rule} /></p>`}
+    ${error && html`<h4>what the client read</h4><p class="bad"><${LongText} value=${error} limit=${400} isSentence=${!call.server} /></p>`}
+  </div>`;
 }
 
 /** What the client was told of the tool that it called, beside the server's own definition. */
@@ -368,6 +460,7 @@ class CalledTool extends Component {
   render({ call }, { definitions, fixed, error }) {
     const { variant, client } = call;
     const known = definitions && variant && Object.hasOwn(definitions.variants, variant) ? definitions.variants[variant] : null;
+    const isSame = known && JSON.stringify(known) === JSON.stringify(definitions.original);
     const again = client?.name ? addressOfSeen(client) : {};
     return html`
       <p>
@@ -377,7 +470,8 @@ class CalledTool extends Component {
       ${fixed?.length > 0 &&
       html`<p>Vary fixed ${plural(fixed.length, "argument")}: ${fixed.map((name, at) => html`${at > 0 && ", "}<code><${Name} value=${name} limit=${60} /></code>`)}</p>`}
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
-      ${known && html`<h4>What the client sees of it, beside what the server lists</h4><${Members} before=${definitions.original} after=${known} />`}
+      ${known && isSame && html`<p class="note">The client sees the tool as the server lists it.</p>`}
+      ${known && !isSame && html`<h4>What the client sees of it, beside what the server lists</h4><${Members} before=${definitions.original} after=${known} />`}
     `;
   }
 }
@@ -389,21 +483,17 @@ function facts(call) {
     value ? html`${shown} · <a href=${linkWith({ [filter]: value })} aria-label=${`only these: calls of this ${filter}`}>only these</a>` : shown;
   return [
     ["time", new Date(call.at * 1000).toISOString()],
-    ...(call.error ? [["what the client read", text(call.error)]] : []),
-    ["server", some(text(call.server), "server", call.server)],
     ["called as", some(text(call.target), "tool", call.target)],
-    ["sent to the server as", text(call.upstreamName ?? call.target)],
+    ...(typeof call.serverMs === "number" ? [["sent to the server as", text(call.upstreamName ?? call.target)]] : []),
+    ...(call.server ? [["server", some(text(call.server), "server", call.server)]] : []),
     ...(call.arguments ? [["arguments", html`<code>${text(call.arguments)}</code>`]] : []),
     ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–", "client", call.client?.name)],
-    ["person", some(text(call.principal), "person", call.principal)],
+    ...(call.principal ? [["person", some(text(call.principal), "person", call.principal)]] : []),
     ["variant", text(call.variant)],
     ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <${Rule} name=${call.variantRule} />`}` : "–"],
-    ["access rule or limit", call.rule ? html`<${Rule} name=${call.rule} />` : "–"],
-    ["outcome", `${outcomeOf(call)}${call.code ? `, code ${call.code}` : ""}`],
-    ["time taken", milliseconds(call.durationMs)],
-    ["of that the server", milliseconds(call.serverMs)],
-    ["bytes of the request", count(call.bytesIn)],
-    ["bytes of the answer", count(call.bytesOut)],
+    ...(call.rule && call.outcome !== "denied" ? [["access rule", html`<${Rule} name=${call.rule} />`]] : []),
+    ["time taken", `${milliseconds(call.durationMs)}; of that the server ${milliseconds(call.serverMs)}`],
+    ["bytes", `${count(call.bytesIn)} of the request, ${count(call.bytesOut)} of the answer`],
   ];
 }
 
@@ -423,17 +513,14 @@ const HELD = [
 function Counts({ status }) {
   const rows = [
     ...HELD.map((name) => [spaced(name), count(status[name])]),
-    ["memory of requests and subscriptions", `${count(status.memory)} bytes`],
-    ["memory of shortened results", `${count(status.resultStore)} bytes`],
+    ["memory of requests and subscriptions", `${plural(status.memory, "byte")}`],
+    ["memory of shortened results", `${plural(status.resultStore, "byte")}`],
     ...Object.entries(status.counters ?? {}).map(([name, number]) => [spaced(name), count(number)]),
   ];
-  return html`<section aria-labelledby="counts">
-    <h2 id="counts">Counts</h2>
-    ${(status.missingKeys ?? []).map(
-      (why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`,
-    )}
+  return html`<details>
+    <summary>Counts</summary>
     <dl class="counts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-  </section>`;
+  </details>`;
 }
 
 /** `pendingServerRequests` as words. */
