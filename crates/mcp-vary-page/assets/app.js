@@ -5,9 +5,9 @@ import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
-import { duration } from "./format.js";
+import { duration, plural } from "./format.js";
 import { Now } from "./now.js";
-import { Review } from "./review.js";
+import { Review, troubledServers } from "./review.js";
 import { link, route } from "./route.js";
 import { Variants } from "./variants.js";
 import { Who } from "./who.js";
@@ -100,7 +100,7 @@ class App extends Component {
 function Header({ view, status, silentSince }) {
   const since = silentSince && `no answer since ${silentSince.toLocaleTimeString("en-GB")}`;
   const item = ([id, [title]]) =>
-    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}</a></li>`;
+    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && html`<${Badge} status=${status} />`}</a></li>`;
   return html`<header class="top">
     <span class="brand">Vary</span>
     <nav aria-label="Views">
@@ -112,6 +112,12 @@ function Header({ view, status, silentSince }) {
       ${since ?? (status && `${status.version}, up for ${duration(status.uptime)}`)}
     </p>
   </header>`;
+}
+
+/** How many servers have problems. */
+function Badge({ status }) {
+  const troubled = status ? troubledServers(status) : 0;
+  return troubled > 0 && html` <span class="badge" title=${`${plural(troubled, "server")} with problems`}>${troubled}</span>`;
 }
 
 /** The field for the token of the operator. */

@@ -23,6 +23,7 @@ const FILTERS = {
   client: (call, wanted) => call.client?.name === wanted,
   person: (call, wanted) => call.principal === wanted,
   server: (call, wanted) => call.server === wanted,
+  rule: (call, wanted) => call.rule === wanted,
   tool: (call, wanted) => call.target === wanted || call.upstreamName === wanted,
   minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
 };

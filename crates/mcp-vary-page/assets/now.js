@@ -138,11 +138,11 @@ function again(seconds) {
 
 function Clients({ clients }) {
   const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
-  const rows = clients.map(({ client, variant, reason, requests, calls, last }) => [
-    client.name ? html`<a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} /></a>` : html`<i class="faint">sends no name</i>`,
+  const rows = clients.map(({ client, variant, reason, rule, requests, calls, last }) => [
+    client.name ? html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}><${Name} value=${client.name} limit=${60} /></a>` : html`<i class="faint">sends no name</i>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
-    html`<${Why} ...${{ client, reason }} />`,
+    html`<${Why} ...${{ client, reason }} seen=${{ variant, reason, variantRule: rule, at: last }} />`,
     count(requests),
     client.name ? html`<${CallCount} number=${calls} filters=${{ client: client.name }} what=${`calls of ${plain(client.name, 40)}`} />` : count(calls),
     timeOfDay(last),
@@ -189,9 +189,9 @@ function Savings({ savings: { clients, days } }) {
 }
 
 /** What selected the variant of a client, and the link to the explanation. */
-function Why({ client, reason }) {
+function Why({ client, reason, seen }) {
   const by = reason ? `by ${reason}` : "explain";
-  return html`<a href=${linkToClient(client)} aria-label=${`${by}: what ${plain(client.name) || "this client"} gets`}>${by}</a>`;
+  return html`<a href=${linkToClient(client, seen)} aria-label=${`${by}: what ${plain(client.name) || "this client"} gets`}>${by}</a>`;
 }
 
 const log = new CallLog();
@@ -273,7 +273,7 @@ const columnsOf = (calls) => (calls.some((it) => it.principal) ? COLUMNS : COLUM
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
   if (id === "target") return isOfTool(call) ? html`<${ToolLink} tool=${toolOf(call)} variant=${call.variant} shown=${call.target} />` : html`<${Name} value=${call.target ?? call.method} />`;
-  if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
+  if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client, call)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
   if (id === "client") return "–";
   if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
@@ -394,7 +394,7 @@ function facts(call) {
     ["called as", some(text(call.target), "tool", call.target)],
     ["sent to the server as", text(call.upstreamName ?? call.target)],
     ...(call.arguments ? [["arguments", html`<code>${text(call.arguments)}</code>`]] : []),
-    ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–", "client", call.client?.name)],
+    ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} seen=${call} />` : "–", "client", call.client?.name)],
     ["person", some(text(call.principal), "person", call.principal)],
     ["variant", text(call.variant)],
     ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <${Rule} name=${call.variantRule} />`}` : "–"],
