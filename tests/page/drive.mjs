@@ -317,6 +317,7 @@ await check("a link from a call shows what was recorded of it, and the answer fo
   const { calls } = await ask("/api/last-calls");
   const { client, variant, reason } = calls.find((it) => it.reason === "rule") ?? missing("a call of a client with a rule");
   await visitor.first();
+  await page.locator(".calls .grid tbody tr").first().hover();
   await visitor.click(".calls .grid tbody a", { hasText: client.name });
   const recorded = await visitor.text(".recorded");
   holds(recorded.includes(`${variant}, by ${reason}`) && recorded.includes("is the same"), recorded);
