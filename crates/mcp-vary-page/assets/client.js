@@ -8,8 +8,8 @@ export const FIELDS = {
   meta: ["_meta of a request", '{"io.modelcontextprotocol/server-variant": "compact"}', JSON.parse],
   headers: ["headers, one a line", "MCP-Server-Variant: compact", readHeaders],
   claims: ["claims of its token", '{"sub": "ada", "groups": ["ops"]}', JSON.parse],
-  path: ["address that it uses", "for example /mcp/v/compact", String],
-  key: ["name of its API key", "for example ci", String],
+  path: ["address that it uses", "such as /mcp/v/compact", String],
+  key: ["name of its API key", "such as ci", String],
 };
 
 /** Fields of one line. */

@@ -79,11 +79,13 @@ export class Who extends Component {
     const { clients = [], keys = [] } = status ?? {};
     const text = textIn(params, keys);
     return html`
-      <${Choices} ...${{ params, keys, person: text("key") }} />
-      <details class="question" open=${!!error}>
-        <summary>All that the client sends</summary>
-        <${Form} key=${asked({ params, status })} ...${{ params, text }} />
-      </details>
+      <section aria-label="What the client sends">
+        <${Choices} ...${{ params, keys, person: text("key") }} />
+        <details class="question" open=${!!error}>
+          <summary>All that the client sends</summary>
+          <${Form} key=${asked({ params, status })} ...${{ params, text }} />
+        </details>
+      </section>
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!params.get("initialize") && !error && html`<${Seen} clients=${clients} person=${text("key")} />`}
       ${answer && html`<${Recorded} ...${{ answer, params }} /><${Answer} ...${{ answer, params }} />`}
@@ -156,7 +158,7 @@ function Recorded({ answer, params }) {
   const isSame = answer.variant === variant && answer.reason === by;
   const isOfCaller = !caller || caller === answer.person;
   const lacks = isOfCaller ? (LACKS[by] ?? "something that the client sent") : html`<${Name} value=${caller} limit=${60} />, who called`;
-  return html`<section class=${`recorded ${isSame && isOfCaller ? "" : "differs"}`} aria-label="What was recorded">
+  return html`<div class=${`recorded ${isSame && isOfCaller ? "" : "differs"}`}>
     <p>
       Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}
     </p>
@@ -165,7 +167,7 @@ function Recorded({ answer, params }) {
       ${!isOfCaller && html`The answer below is for what the fields have: they lack ${lacks}.`}
       ${!isSame && isOfCaller && html`The answer below differs: it is for what the fields have, and they lack ${lacks}. Or the configuration has changed since.`}
     </p>
-  </section>`;
+  </div>`;
 }
 
 function Answer({ answer, params }) {
@@ -188,8 +190,8 @@ function Answer({ answer, params }) {
       </ol>
       <${Declared} features=${answer.features ?? []} />
       <${Rules} rules=${answer.rules ?? []} />
+      <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
     </section>
-    <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
     <${Tools} ...${{ answer, params }} />
   `;
 }
