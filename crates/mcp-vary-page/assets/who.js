@@ -135,12 +135,10 @@ function Form({ params, text }) {
 function Seen({ clients, person }) {
   const rows = clients.filter(({ client }) => client.name).slice(0, 20).map(({ client, variant, reason, rule, last }) => [
     html`<${ClientLink} client=${client} seen=${{ principal: person, variant, reason, variantRule: rule, at: last }} />`,
-    variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
-    reason ? `by ${reason}` : "–",
-    timeOfDay(last),
+    variant ? html`<${Name} value=${variant} limit=${40} />, by ${reason}` : "–",
   ]);
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" columns=${["client", "variant", "why", "last"]} ...${{ rows, empty }} />`;
+  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" columns=${["client", "got"]} ...${{ rows, empty }} />`;
 }
 
 /** What decides beside the fields, so that an answer can differ from what was recorded. */
@@ -213,7 +211,7 @@ function Declared({ features }) {
   return html`<p class="note">Features that it declares: ${named(features)}</p>`;
 }
 
-/** Folded where something else decided. */
+/** Folded where something else decided, or all have the same points. */
 function Ranking({ ranking, decided }) {
   if (ranking.length === 0) return null;
   const rows = ranking.map(({ id, points, why }) => [
@@ -222,7 +220,7 @@ function Ranking({ ranking, decided }) {
     sentence(why.join("; ") || "–"),
   ]);
   const label = "How its hints rank the variants";
-  return html`<details class="question" open=${decided}>
+  return html`<details class="question" open=${decided && new Set(ranking.map(({ points }) => points)).size > 1}>
     <summary>${label}</summary>
     <${PlainTable} ...${{ label, rows }} columns=${["variant", "#points", "~why"]} />
   </details>`;
