@@ -5,7 +5,7 @@ import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
-import { duration, plural } from "./format.js";
+import { duration } from "./format.js";
 import { Now } from "./now.js";
 import { Review, troubledServers } from "./review.js";
 import { link, route } from "./route.js";
@@ -117,7 +117,7 @@ function Header({ view, status, silentSince }) {
 /** How many servers have problems. */
 function Badge({ status }) {
   const troubled = status ? troubledServers(status) : 0;
-  return troubled > 0 && html` <span class="badge" title=${`${plural(troubled, "server")} with problems`}>${troubled}</span>`;
+  return troubled > 0 && html` <span class="badge" title="servers with problems">${troubled}</span>`;
 }
 
 /** The field for the token of the operator. */
