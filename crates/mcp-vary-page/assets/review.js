@@ -90,7 +90,7 @@ function Fine({ tables }) {
   return html`<section>
     <h2>Nothing to report</h2>
     <ul class="fine">
-      ${tables.map(({ label, empty, isCounted }) => (isCounted ? html`<li>${empty}</li>` : html`<li class="faint">${label}: ${NOT_COUNTED}</li>`))}
+      ${tables.map(({ label, empty, isCounted }) => html`<li class=${isCounted ? "" : "faint"}>${isCounted ? empty : html`${label}: ${NOT_COUNTED}`}</li>`)}
     </ul>
   </section>`;
 }
@@ -157,13 +157,9 @@ const TABLES = [
 
 /** Why credentials are refused, by the names that metrics have. */
 const CREDENTIALS = {
-  invalid: "not a key or a token that is known here",
-  expired: "a token that has expired",
-  audience: "a token for another server",
-  scope: "a token that allows too little",
-  malformed: "a header that cannot be read",
-  keys_unavailable: "a token of an issuer whose keys are not known",
-  limited: "too many wrong ones from the same address",
+  invalid: "not a key or a token that is known here", expired: "a token that has expired", audience: "a token for another server",
+  scope: "a token that allows too little", malformed: "a header that cannot be read",
+  keys_unavailable: "a token of an issuer whose keys are not known", limited: "too many wrong ones from the same address",
 };
 
 function removal(date, days) {

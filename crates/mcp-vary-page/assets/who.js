@@ -95,7 +95,7 @@ export class Who extends Component {
 
 /** The people who have keys, and the way back to the clients. */
 function Choices({ params, keys, person }) {
-  const people = [...new Set([...keys, ...(person ? [person] : [])])].sort().slice(0, MOST_PEOPLE);
+  const people = [...new Set([...keys, ...(person ? [person] : [])])].sort().slice(0, 200);
   const another = params.get("initialize") && html`<a href=${link("who", { key: person })}>Choose another client</a>`;
   if (people.length === 0) return another;
   return html`<div class="choices">
@@ -109,8 +109,6 @@ function Choices({ params, keys, person }) {
     ${another}
   </div>`;
 }
-
-const MOST_PEOPLE = 200;
 
 function Form({ params, text }) {
   const submit = (event) => {
