@@ -329,6 +329,32 @@ await check("a rule that has only a position shows what it says", async () => {
   holds((await visitor.text(".steps .decided")).includes("{name: claude-code, variant: compact}"), "the rule of the client");
 });
 
+await check("a link from a call shows what was recorded of it, and the answer for the same client", async () => {
+  const { calls } = await ask("/api/last-calls");
+  const { client, variant, reason } = calls.find((it) => it.reason === "rule") ?? missing("a call of a client with a rule");
+  await visitor.first();
+  await page.locator(".calls .grid tbody tr").first().hover();
+  await visitor.click(".calls .grid tbody a", { hasText: client.name });
+  const recorded = await visitor.text(".recorded");
+  holds(recorded.includes(`${variant}, by ${reason}`) && recorded.includes("is the same"), recorded);
+  const initialize = JSON.stringify({ clientInfo: client });
+  await visitor.view(`/who?${new URLSearchParams({ initialize, got: "few", by: "experiment", at: 1, person: "ann" })}`);
+  await page.locator(".recorded.differs", { hasText: "they lack ann, who called" }).waitFor({ timeout: 5_000 });
+});
+
+await check("problems have numbers that lead to the calls behind them, and the tab has the number of servers", async () => {
+  await visitor.first();
+  const { servers } = await ask("/api/status");
+  const failing = servers.find(({ calls }) => calls?.errors > 0) ?? missing("a server with errors");
+  const troubled = servers.filter(({ state, calls }) => state === "down" || calls?.errors > 0);
+  equal(await visitor.text("nav .badge"), String(troubled.length), "the number");
+  await visitor.click("nav a", { hasText: "Problems" });
+  const reason = page.getByRole("region", { name: "Servers that do not work" }).locator("tr", { hasText: "tickets" });
+  holds((await reason.innerText()).includes("no-such-program-of-tickets"), "why it is down");
+  await page.getByRole("link", { name: `: show errors of ${failing.name}` }).click({ timeout: 5_000 });
+  equal(new URL(page.url()).hash, `#/now?server=${failing.name}&outcome=error`, "the link");
+});
+
 await check("names with markup are text", async () => {
   const tool = named(/<[a-z]/);
   await visitor.view(toolView(tool));
@@ -443,6 +469,7 @@ for (const view of VIEWS) {
 
 await check("what is typed stays while the status is read again", async () => {
   await visitor.view("/who");
+  await page.getByText("All that the client sends").click();
   await page.getByLabel("name of its API key").fill("typed");
   const reads = () => page.waitForResponse((response) => response.url().endsWith("/api/status"));
   await reads();

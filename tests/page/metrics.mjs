@@ -84,6 +84,6 @@ export async function compareWithMetrics({ visitor, metrics, variants }) {
     const rows = await rowsOf("Requests that access rules denied");
     const rules = labelsWith("vary_denied_total", "rule");
     equal(rows.length, rules.length, "rules");
-    equal(rows.map((row) => row.at(-1)).sort(), rules.map((rule) => number(sum("vary_denied_total", { rule }))).sort(), "denied");
+    equal(rows.map(([denied]) => denied).sort(), rules.map((rule) => number(sum("vary_denied_total", { rule }))).sort(), "denied");
   });
 }

@@ -129,6 +129,16 @@ impl Gateway {
         let snapshot = self.current();
         Ok(Question::read(&snapshot, description)?.answer())
     }
+
+    /// The names that [`ClientDescription::key`] can have.
+    pub fn key_names(&self) -> Vec<String> {
+        let snapshot = self.current();
+        let authentication = snapshot.config.authentication.as_ref();
+        let keys = authentication.map(|settings| settings.authenticator.keys());
+        let principals = keys.into_iter().flat_map(|keys| keys.principals());
+        let names = principals.filter_map(|principal| principal.key_name());
+        names.map(str::to_owned).collect()
+    }
 }
 
 /// A description that was read.

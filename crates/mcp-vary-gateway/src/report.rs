@@ -216,6 +216,12 @@ impl Gateway {
         Some(self.services.observers.metrics.as_ref()?.denials())
     }
 
+    /// How many credentials were refused, by why. Only metrics count them: `None` without.
+    pub fn refused_credentials(&self) -> Option<BTreeMap<&'static str, u64>> {
+        let metrics = self.services.observers.metrics.as_ref()?;
+        Some(metrics.refused_credentials())
+    }
+
     /// How many results were sent as the server wrote them because a projection or template failed. A new configuration
     /// starts at 0.
     pub fn failed_results(&self) -> u64 {

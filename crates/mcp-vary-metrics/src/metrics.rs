@@ -1,6 +1,6 @@
 //! All series of a gateway.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -73,6 +73,23 @@ impl Metrics {
     pub fn count_credential(&self, outcome: &str, issuer: Option<&str>) {
         let issuer = self.credentials.get(issuer.unwrap_or_default());
         issuer.add(AUTH_OUTCOMES.position(outcome));
+    }
+
+    /// How many credentials were refused, by the value of [`AUTH_OUTCOMES`]. `missing` is not among them: most clients learn
+    /// from that response where to log in.
+    pub fn refused_credentials(&self) -> BTreeMap<&'static str, u64> {
+        let mut refused = BTreeMap::new();
+        for (_, counts) in self.credentials.all() {
+            for (position, value) in counts.used() {
+                let outcome = AUTH_OUTCOMES.value(position);
+                if let Value::Counter(count) = value
+                    && !matches!(outcome, "ok" | "missing")
+                {
+                    *refused.entry(outcome).or_insert(0) += count;
+                }
+            }
+        }
+        refused
     }
 
     pub(crate) fn count_denial(&self, rule: &str) {
@@ -316,6 +333,11 @@ mod tests {
         let metrics = Arc::new(Metrics::default());
         metrics.count_credential("ok", Some("https://login.example"));
         metrics.count_credential("missing", None);
+        metrics.count_credential("invalid", None);
+        assert_eq!(
+            metrics.refused_credentials(),
+            BTreeMap::from([("invalid", 1)])
+        );
         let call = RequestLabels::new("tools/call", "before-2026-07-28");
         RequestMeter::begin(&metrics, call).denied_by("access[2]");
         shows(

@@ -7,7 +7,7 @@ import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
 import { duration, timeOfDay } from "./format.js";
 import { Now } from "./now.js";
-import { Review } from "./review.js";
+import { Review, troubledServers } from "./review.js";
 import { link, route } from "./route.js";
 import { Variants } from "./variants.js";
 import { Who } from "./who.js";
@@ -104,7 +104,7 @@ const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="t
 function Header({ view, status, readAt, silentSince }) {
   const since = silentSince && `no answer since ${silentSince.toLocaleTimeString("en-GB")}`;
   const item = ([id, [title]]) =>
-    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}</a></li>`;
+    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && html`<${Badge} status=${status} />`}</a></li>`;
   return html`<header class="top">
     <span class="brand">${MARK}<span>Vary</span></span>
     <nav aria-label="Views">
@@ -118,6 +118,12 @@ function Header({ view, status, readAt, silentSince }) {
       ${status && !since && html`<span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}`}
     </p>
   </header>`;
+}
+
+/** How many servers have problems. */
+function Badge({ status }) {
+  const troubled = status ? troubledServers(status) : 0;
+  return troubled > 0 && html` <span class="badge" title="servers with problems">${troubled}</span>`;
 }
 
 /** The field for the token of the operator. */

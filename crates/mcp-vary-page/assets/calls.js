@@ -24,6 +24,7 @@ const FILTERS = {
   client: (call, wanted) => call.client?.name === wanted,
   person: (call, wanted) => call.principal === wanted,
   server: (call, wanted) => call.server === wanted,
+  rule: (call, wanted) => call.rule === wanted,
   tool: (call, wanted) => call.target === wanted || call.upstreamName === wanted,
   q: (call, wanted) => [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, call.error].some((it) => it && matcher(wanted)(it)),
   minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),

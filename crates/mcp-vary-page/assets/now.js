@@ -189,11 +189,11 @@ function PersonLink({ person }) {
 function Clients({ clients }) {
   const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
   const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
-  const rows = sorted.map(({ client, variant, reason, requests, calls, last }) => [
-    client.name ? html`<a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} /></a>` : html`<i class="faint">sends no name</i>`,
+  const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => [
+    client.name ? html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}><${Name} value=${client.name} limit=${60} /></a>` : html`<i class="faint">sends no name</i>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
-    html`<${Why} ...${{ client, reason }} />`,
+    html`<${Why} ...${{ client, reason }} seen=${{ variant, reason, variantRule: rule, at: last }} />`,
     count(requests),
     client.name ? html`<${CallCount} number=${calls} filters=${{ client: client.name }} what=${`calls of ${plain(client.name, 40)}`} />` : count(calls),
     timeOfDay(last),
@@ -241,9 +241,9 @@ function Savings({ savings: { clients, days } }) {
 }
 
 /** What selected the variant of a client, and the link to the explanation. */
-function Why({ client, reason }) {
+function Why({ client, reason, seen }) {
   const by = reason ? `by ${reason}` : "explain";
-  return html`<a href=${linkToClient(client)} aria-label=${`${by}: what ${plain(client.name) || "this client"} gets`}>${by}</a>`;
+  return html`<a href=${linkToClient(client, seen)} aria-label=${`${by}: what ${plain(client.name) || "this client"} gets`}>${by}</a>`;
 }
 
 const log = new CallLog();
@@ -328,7 +328,7 @@ const columnsOf = (calls) => (calls.some((it) => it.principal) ? COLUMNS : COLUM
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
   if (id === "target") return isOfTool(call) ? html`<${ToolLink} tool=${toolOf(call)} variant=${call.variant} shown=${call.target} />` : html`<${Name} value=${call.target ?? call.method} />`;
-  if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
+  if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client, call)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
   if (id === "client") return "–";
   if (id === "principal" && call.principal) return html`<a href=${linkWith({ person: call.principal })} tabindex="-1"><${Name} value=${call.principal} limit=${40} /></a>`;
   if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${MEANINGS[call.outcome]}>${outcomeOf(call)}</span>`;
@@ -487,7 +487,7 @@ function facts(call) {
     ...(typeof call.serverMs === "number" ? [["sent to the server as", text(call.upstreamName ?? call.target)]] : []),
     ...(call.server ? [["server", some(text(call.server), "server", call.server)]] : []),
     ...(call.arguments ? [["arguments", html`<code>${text(call.arguments)}</code>`]] : []),
-    ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–", "client", call.client?.name)],
+    ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} seen=${call} />` : "–", "client", call.client?.name)],
     ...(call.principal ? [["person", some(text(call.principal), "person", call.principal)]] : []),
     ["variant", text(call.variant)],
     ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <${Rule} name=${call.variantRule} />`}` : "–"],

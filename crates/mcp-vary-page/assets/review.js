@@ -1,12 +1,15 @@
-// The view of problems: what is deprecated and still used, and what the configuration says in vain.
+// The view of problems: what does not work, what was refused, what is deprecated and still used, and what the configuration
+// says in vain.
 
 import { get } from "./api.js";
 import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
-import { count, plural, timeOfDay } from "./format.js";
+import { count, duration, plural, share, timeOfDay } from "./format.js";
 import { Pending, Problem, Table } from "./parts.js";
+import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
+import { ClientLink } from "./who.js";
 
 export class Review extends Component {
   componentDidMount() {
@@ -27,105 +30,140 @@ export class Review extends Component {
     }
   }
 
-  render(_, { review, error }) {
+  render({ status }, { review, error }) {
     if (!review) return html`<${Pending} what="review" error=${error} />`;
-    const tables = [...TABLES.map((table) => reviewTable(table, review)), counters(review)];
+    const tables = TABLES.map((table) => reviewTable(table, entriesOf(review, status ?? {})));
     const found = tables.filter(({ rows }) => rows.length > 0);
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
-      ${found.length === 0 && html`<p class="empty">Nothing to clean up.</p>`}
-      ${found.map((table) => html`<${Table} key=${table.title} ...${table} />`)}
-      <${Empty} tables=${tables.filter((it) => !found.includes(it))} />
+      <div class="review">
+        ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
+        <${Fine} tables=${tables.filter((it) => !found.includes(it))} />
+      </div>
     `;
   }
 }
 
-function reviewTable([title, columns, member, row, none], review) {
-  const rows = (review[member] ?? []).filter((it) => it.count !== 0).map(row);
-  return { title, columns, rows, empty: review[member] ? none : NOT_COUNTED };
+/** Why a server does not work, or not all of it. */
+function troublesOf({ name, reason, failedLists = {}, listFaults = [], login }) {
+  const lists = Object.entries(failedLists).map(([method, why]) => `${method}: ${why}`);
+  const ended = login?.ended && "needs a new login: `vary login`";
+  return [reason?.replace(`server \`${name}\`: `, ""), ...lists, ...listFaults, ended].filter(Boolean);
 }
 
-/** What was looked for in vain, in a line each. */
-function Empty({ tables }) {
+const hasTrouble = (server) => troublesOf(server).length > 0;
+const hasErrors = ({ calls }) => calls?.errors > 0;
+
+/** How many servers have a trouble, or had errors. */
+export const troubledServers = ({ servers }) => servers.filter((it) => hasTrouble(it) || hasErrors(it)).length;
+
+/** The entries of each table; nothing for those that are not counted. */
+function entriesOf(review, { servers = [], people = [], missingKeys = [] }) {
+  const counts = (byName) => Object.entries(byName).map(([what, count]) => ({ what, count }));
+  const { denials, credentials, counters, failedResults } = review;
+  const others = { ...counters, ...(denials && { "refused-by-access-rules": 0 }), "results-that-no-rule-could-rewrite": failedResults };
+  return {
+    ...review,
+    down: servers.filter(hasTrouble),
+    missingKeys,
+    failing: servers.filter(hasErrors).map((it) => ({ ...it, count: it.calls.errors })),
+    people: people.filter(({ refused }) => refused > 0),
+    credentials: credentials && counts(credentials),
+    others: counts(others),
+  };
+}
+
+/** A table with its sum, or else the number of its rows, at the front of its title. */
+function reviewTable([label, columns, member, row, none], entries) {
+  const found = (entries[member] ?? []).filter((it) => it.count !== 0);
+  const sum = found.reduce((sum, it) => sum + (it.count ?? 1), 0);
+  const title = html`<strong class=${`total-of ${BAD.includes(member) ? "bad" : ""}`}>${count(sum)}</strong> ${label}`;
+  return { label, title, columns, rows: found.map(row), empty: none, isCounted: !!entries[member] };
+}
+
+/** What does not work; all else is only worth a look. */
+const BAD = ["down", "missingKeys", "failing"];
+
+/** What was looked for in vain, in a line each; what is not counted has no tick. */
+function Fine({ tables }) {
   if (tables.length === 0) return null;
   return html`<section>
     <h2>Nothing to report</h2>
-    <dl>${tables.map(({ title, empty }) => html`<dt>${title}</dt><dd class="faint">${empty}</dd>`)}</dl>
+    <ul class="fine">
+      ${tables.map(({ label, empty, isCounted }) => html`<li class=${isCounted ? "" : "faint"}>${isCounted ? empty : html`${label}: ${NOT_COUNTED}`}</li>`)}
+    </ul>
   </section>`;
 }
 
-const NOT_COUNTED = html`Only metrics count these. Set <code>probes</code> in the configuration to see them.`;
+const NOT_COUNTED = html`only metrics count these. Set <code>probes</code> in the configuration to see them.`;
 
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 
-/** Each table: its title, columns, the member of the review, a row of an entry, and what is said without entries. */
+const sentence = (text) => html`<div><${LongText} value=${text} limit=${300} isSentence /></div>`;
+
+/** A number of calls as the link to them. */
+const callCount = (number, filters, what) =>
+  html`<a href=${link("now", filters)} aria-label=${`${count(number)}: show ${plain(what, 60)}`}>${count(number)}</a>`;
+
+/** Each table: its title, columns, the member of the entries, a row of an entry, and what is said without entries. */
 const TABLES = [
-  [
-    "What servers changed",
-    ["time", "server", "what", "~change"],
-    "changes",
+  ["Servers that do not work", ["server", "~why"], "down",
+    (it) => [html`<a href=${link("now")}>${name(it.name)}</a>`, html`<span class=${`state ${it.state}`}>${it.state}</span> for ${duration(it.since)}${troublesOf(it).map(sentence)}`],
+    "All servers work."],
+  ["Issuers whose tokens cannot be verified", ["~why"], "missingKeys", (why) => [sentence(why)], "The keys of all issuers are known."],
+  ["Errors of servers", ["#errors", "server", "#calls", "#share"], "failing",
+    ({ name: server, calls: { errors, count: all } }) => [
+      callCount(errors, { server, outcome: "error" }, `errors of ${server}`), name(server), callCount(all, { server }, `calls of ${server}`), share(errors, all),
+    ],
+    "No server answered with an error since the start."],
+  ["Requests that access rules denied", ["#denied", "~rule"], "denials",
+    ({ rule, count: denied }) => [callCount(denied, { outcome: "denied", rule }, `what ${rule} denied`), html`<${Rule} key=${rule} name=${rule} />`],
+    "Access rules have denied nothing since the start."],
+  ["People to whom something was refused", ["#refused", "person", "#calls"], "people",
+    ({ person, refused, calls }) => [callCount(refused, { person, outcome: "denied" }, `what was refused to ${person}`), name(person), callCount(calls, { person }, `calls of ${person}`)],
+    "Nothing was refused to a person lately."],
+  ["Credentials that were refused", ["#refused", "~why"], "credentials",
+    ({ what, count: refused }) => [count(refused), CREDENTIALS[what] ?? name(what)],
+    "No credential was refused since the start."],
+  ["Requests that rate limits refused", ["#refused", "limit"], "limits",
+    ({ limit, count: refused }) => [
+      limit === "authentication-failures" ? count(refused) : callCount(refused, { outcome: "denied", rule: limit }, `what ${limit} refused`),
+      html`<code><${Name} value=${limit} /></code>`,
+    ],
+    "Rate limits have refused nothing since they last changed."],
+  ["Messages that were refused or dropped for another reason", ["#count", "~what"], "others",
+    ({ what, count: number }) => [count(number), name(what.replaceAll("-", " "))],
+    "No message was refused or dropped for another reason since the start."],
+  ["Deprecated variants in use", ["#requests", "client", "variant", "replacement", "removal"], "deprecated",
+    ({ client, variant, replacement, removalDate, daysLeft, requests }) => [
+      client?.name ? callCount(requests, { client: client.name }, `calls of ${client.name}`) : count(requests),
+      client?.name ? html`<${ClientLink} client=${client} />` : "other clients",
+      name(variant), name(replacement), removal(removalDate, daysLeft),
+    ],
+    "No client uses a deprecated variant since the start."],
+  ["Parts of variants that match nothing", ["variant", "~problem"], "unmatched", ({ variant, problem }) => [name(variant), sentence(problem)],
+    "Every rule and override of the variants matches something that the servers list."],
+  ["Names that collide", ["list", "name", "reachable", "hidden"], "collisions",
+    ({ list, id, reachable, hidden }) => [list, name(id), name(reachable), name(hidden)],
+    "No two servers list the same name."],
+  ["What servers changed", ["time", "server", "what", "~change"], "changes",
     ({ at, server, subject, name: item, summary, members }) => [
-      timeOfDay(at),
-      name(server),
-      html`${subject} ${item && name(item)}`,
+      timeOfDay(at), name(server), html`${subject} ${item && name(item)}`,
       html`<span class="faint">${plain(summary)}</span>
         ${members.map(({ member, before, after }) => html`<div><code>${plain(member)}</code> <${Diff} ...${{ before, after }} /></div>`)}`,
     ],
-    "No server changed a tool, a prompt or its instructions since the start.",
-  ],
-  [
-    "Deprecated variants in use",
-    ["client", "version", "variant", "replacement", "removal", "#requests"],
-    "deprecated",
-    ({ client, variant, replacement, removalDate, daysLeft, requests }) => [
-      client ? name(client.name) : "other clients",
-      name(client?.version),
-      name(variant),
-      name(replacement),
-      removal(removalDate, daysLeft),
-      count(requests),
-    ],
-    "No client uses a deprecated variant since the start.",
-  ],
-  [
-    "Parts of variants that match nothing",
-    ["variant", "~problem"],
-    "unmatched",
-    ({ variant, problem }) => [name(variant), html`<${LongText} value=${problem} limit=${300} isSentence />`],
-    "Every rule and override of the variants matches something that the servers list.",
-  ],
-  [
-    "Names that collide",
-    ["list", "name", "reachable", "hidden"],
-    "collisions",
-    ({ list, id, reachable, hidden }) => [list, name(id), name(reachable), name(hidden)],
-    "No two servers list the same name.",
-  ],
-  [
-    "Requests that access rules denied",
-    ["~rule", "#denied"],
-    "denials",
-    ({ rule, count: denied }) => [html`<${Rule} key=${rule} name=${rule} />`, count(denied)],
-    "Access rules have denied nothing since the start.",
-  ],
-  [
-    "Requests that rate limits refused",
-    ["limit", "#refused"],
-    "limits",
-    ({ limit, count: refused }) => [html`<code><${Name} value=${limit} /></code>`, count(refused)],
-    "Rate limits have refused nothing since they last changed.",
-  ],
+    "No server changed a tool, a prompt or its instructions since the start."],
 ];
+
+/** Why credentials are refused, by the names that metrics have. */
+const CREDENTIALS = {
+  invalid: "not a key or a token that is known here", expired: "a token that has expired", audience: "a token for another server",
+  scope: "a token that allows too little", malformed: "a header that cannot be read",
+  keys_unavailable: "a token of an issuer whose keys are not known", limited: "too many wrong ones from the same address",
+};
 
 function removal(date, days) {
   if (!date) return "–";
   if (typeof days !== "number") return date;
   return html`${date} <span class=${days < 30 ? "bad" : "faint"}>${days < 0 ? "passed" : `in ${plural(days, "day")}`}</span>`;
-}
-
-function counters(review) {
-  const all = Object.entries(review.counters ?? {}).filter(([, number]) => number > 0);
-  if (review.failedResults > 0) all.push(["results with isError", review.failedResults]);
-  const rows = all.map(([counter, number]) => [name(counter), count(number)]);
-  return { title: "Refused and failed", columns: ["what", "#count"], rows, empty: "Nothing was refused since the start." };
 }

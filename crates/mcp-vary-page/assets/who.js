@@ -3,12 +3,12 @@
 import { post } from "./api.js";
 import { ClientFields, FIELDS, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
-import { count, plural } from "./format.js";
+import { count, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { Filter, Problem, Table, matcher } from "./parts.js";
-import { go, link, replace } from "./route.js";
-import { RuleText } from "./rule.js";
-import { LongText, Name } from "./text.js";
+import { Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
+import { go, link, linkWith, replace } from "./route.js";
+import { Rule, RuleText } from "./rule.js";
+import { LongText, Name, plain } from "./text.js";
 import { ToolLink } from "./variants.js";
 
 const REASONS = {
@@ -22,19 +22,33 @@ const REASONS = {
   ranking: "its hints rank it first",
 };
 
-/** The link to the view for a client that Vary has seen. */
-export function linkToClient({ name, version }) {
-  return link("who", { initialize: JSON.stringify({ clientInfo: { name, version } }) });
+/** Where a client names a variant, so that the fields can have it as well. */
+const NAMED_IN = {
+  selector: (id) => ({ meta: JSON.stringify({ "io.modelcontextprotocol/server-variant": id }) }),
+  address: (id) => ({ path: `/mcp/v/${id}` }),
+  header: (id) => ({ headers: `MCP-Server-Variant: ${id}` }),
+};
+
+/** The link to the view for a client that Vary has seen, with what a call of it shows: who called, and what was decided. */
+export function linkToClient({ name, version }, { principal, variant, reason, variantRule, at } = {}) {
+  const recorded = variant && reason && { got: variant, by: reason, rule: variantRule, at, ...NAMED_IN[reason]?.(variant) };
+  return link("who", { initialize: JSON.stringify({ clientInfo: { name, version } }), person: principal, ...recorded });
 }
 
 /** A client as a link to what it gets, and why. */
-export function ClientLink({ client }) {
+export function ClientLink({ client, seen }) {
   const version = client.version && html` <${Name} value=${client.version} limit=${24} />`;
-  return html`<a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} />${version}</a>`;
+  return html`<a href=${linkToClient(client, seen)}><${Name} value=${client.name} limit=${60} />${version}</a>`;
 }
 
-/** What the address has of the fields, as one text. */
-const asked = (params) => Object.keys(FIELDS).map((field) => params.get(field) ?? "").join("\0");
+/** The text of a field: a person of a call is the name of a key, if there is such a key. */
+const textIn = (params, keys) => (field) => {
+  const person = params.get("person");
+  return params.get(field) ?? (field === "key" && keys.includes(person) ? person : null);
+};
+
+/** All that is asked about, as one text. */
+const asked = ({ params, status }) => [!status && params.get("person"), ...Object.keys(FIELDS).map(textIn(params, status?.keys ?? []))].join("\0");
 
 export class Who extends Component {
   componentDidMount() {
@@ -42,16 +56,19 @@ export class Who extends Component {
   }
 
   componentDidUpdate(before) {
-    if (asked(before.params) !== asked(this.props.params)) this.ask();
+    if (asked(before) !== asked(this.props)) this.ask();
   }
 
   async ask() {
-    const { params, failed } = this.props;
+    const { params, status, failed } = this.props;
+    // The status says whether a person of a call is the name of a key.
+    if (params.get("person") && !status) return;
     const number = (this.asked = (this.asked ?? 0) + 1);
     try {
-      const body = readClient((field) => params.get(field));
+      const text = textIn(params, status?.keys ?? []);
+      const body = readClient(text);
       const answer = body && (await post("/api/explain", body));
-      if (number === this.asked) this.setState({ answer, error: null });
+      if (number === this.asked) this.setState({ answer: answer && { ...answer, person: text("key") }, error: null });
     } catch (error) {
       this.setState({ answer: null, error });
       failed(error);
@@ -59,19 +76,41 @@ export class Who extends Component {
   }
 
   render({ params, status }, { answer, error }) {
+    const { clients = [], keys = [] } = status ?? {};
+    const text = textIn(params, keys);
     return html`
-      <details class="question" open=${!answer}>
-        <summary>What the client sends</summary>
-        <${Form} key=${asked(params)} params=${params} />
-      </details>
+      <section aria-label="What the client sends">
+        <${Choices} ...${{ params, keys, person: text("key") }} />
+        <details class="question" open=${!!error}>
+          <summary>All that the client sends</summary>
+          <${Form} key=${asked({ params, status })} ...${{ params, text }} />
+        </details>
+      </section>
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
-      ${!answer && !error && html`<${Examples} clients=${status?.clients ?? []} />`}
-      ${answer && html`<${Answer} ...${{ answer, params }} />`}
+      ${!params.get("initialize") && !error && html`<${Seen} clients=${clients} person=${text("key")} />`}
+      ${answer && html`<${Recorded} ...${{ answer, params }} /><${Answer} ...${{ answer, params }} />`}
     `;
   }
 }
 
-function Form({ params }) {
+/** The people who have keys, and the way back to the clients. */
+function Choices({ params, keys, person }) {
+  const people = [...new Set([...keys, ...(person ? [person] : [])])].sort().slice(0, 200);
+  const another = params.get("initialize") && html`<a href=${link("who", { key: person })}>Choose another client</a>`;
+  if (people.length === 0) return another;
+  return html`<div class="choices">
+    <label class="field"
+      >Person, by API key
+      <select value=${person ?? ""} onChange=${(event) => go(linkWith({ key: event.target.value, person: null }))}>
+        <option value="">without a key</option>
+        ${people.map((key) => html`<option key=${key} value=${key} selected=${key === person}>${plain(key, 60)}</option>`)}
+      </select>
+    </label>
+    ${another}
+  </div>`;
+}
+
+function Form({ params, text }) {
   const submit = (event) => {
     event.preventDefault();
     const values = Object.keys(FIELDS).map((field) => [field, fieldText(event.target, field)]);
@@ -82,7 +121,7 @@ function Form({ params }) {
       Paste what the client sends; each field is optional. The answer is what a client that sends this gets now. Nothing
       ${" "}is sent to a server.
     </p>
-    <${ClientFields} text=${(field) => params.get(field)} />
+    <${ClientFields} text=${text} />
     <p class="note">
       <button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the
       ${" "}claims instead.
@@ -90,25 +129,47 @@ function Form({ params }) {
   </form>`;
 }
 
-const NO_CLIENTS = html`<p class="empty">
-  Fill in a field and press “Explain”. Once clients have connected, they are listed here to choose from.
-</p>`;
+/** Where to begin: what clients got that Vary has seen. */
+function Seen({ clients, person }) {
+  const rows = clients.filter(({ client }) => client.name).slice(0, 20).map(({ client, variant, reason, rule, last }) => [
+    html`<${ClientLink} client=${client} seen=${{ principal: person, variant, reason, variantRule: rule, at: last }} />`,
+    variant ? html`<${Name} value=${variant} limit=${40} />, by ${reason}` : "–",
+  ]);
+  const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
+  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" columns=${["client", "got"]} ...${{ rows, empty }} />`;
+}
 
-/** Where to begin: clients that Vary has seen. */
-function Examples({ clients }) {
-  const names = new Map(clients.filter(({ client }) => client.name).map(({ client }) => [JSON.stringify(client), client]));
-  if (names.size === 0) return NO_CLIENTS;
-  return html`<section>
-    <h2>Or choose a client that was seen</h2>
-    <ul class="links">
-      ${[...names.values()].slice(0, 20).map((client) => html`<li><${ClientLink} client=${client} /></li>`)}
-    </ul>
-  </section>`;
+/** What decides beside the fields, so that an answer can differ from what was recorded. */
+const LACKS = {
+  pin: "the credential of the client",
+  experiment: "the person or the session that the experiment assigned",
+  model: "the ranking of the model, which is not asked here",
+  ranking: "the hints that the client declared",
+};
+
+/** What Vary recorded of a call, before the answer for what the fields have now. */
+function Recorded({ answer, params }) {
+  const [variant, by, rule, at, caller] = ["got", "by", "rule", "at", "person"].map((name) => params.get(name));
+  if (!variant || !by) return null;
+  const isSame = answer.variant === variant && answer.reason === by;
+  const isOfCaller = !caller || caller === answer.person;
+  const lacks = isOfCaller ? (LACKS[by] ?? "something that the client sent") : html`<${Name} value=${caller} limit=${60} />, who called`;
+  return html`<div class=${`recorded ${isSame && isOfCaller ? "" : "differs"}`}>
+    <p>
+      Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}
+    </p>
+    <p class="note">
+      ${isSame && isOfCaller && "The answer below, for what the fields have, is the same."}
+      ${!isOfCaller && html`The answer below is for what the fields have: they lack ${lacks}.`}
+      ${!isSame && isOfCaller && html`The answer below differs: it is for what the fields have, and they lack ${lacks}. Or the configuration has changed since.`}
+    </p>
+  </div>`;
 }
 
 function Answer({ answer, params }) {
+  const { person } = answer;
   const { name, version } = answer.client ?? {};
-  const client = [name ? html`<${Name} value=${name} />` : "This client", version && html` <${Name} value=${version} />`];
+  const client = [name ? html`<${Name} value=${name} />` : "This client", version && html` <${Name} value=${version} />`, person && html` as <${Name} value=${person} />`];
   const isRefused = answer.steps.some(({ step }) => step === "refused");
   const without = isRefused ? "is refused" : "gets the lists as they are: variants are off";
   const variant = html`gets <${Name} value=${answer.variant} />: ${REASONS[answer.reason] ?? answer.reason}`;
@@ -125,8 +186,8 @@ function Answer({ answer, params }) {
       </ol>
       <${Declared} features=${answer.features ?? []} />
       <${Rules} rules=${answer.rules ?? []} />
+      <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
     </section>
-    <${Ranking} ranking=${answer.ranking ?? []} />
     <${Tools} ...${{ answer, params }} />
   `;
 }
@@ -148,20 +209,26 @@ function Declared({ features }) {
   return html`<p class="note">Features that it declares: ${named(features)}</p>`;
 }
 
-function Ranking({ ranking }) {
+/** Folded where something else decided, or all have the same points. */
+function Ranking({ ranking, decided }) {
   if (ranking.length === 0) return null;
   const rows = ranking.map(({ id, points, why }) => [
     html`<${Name} value=${id} />`,
     count(points),
     sentence(why.join("; ") || "–"),
   ]);
-  return html`<${Table} title="How its hints rank the variants" columns=${["variant", "#points", "~why"]} rows=${rows} />`;
+  const label = "How its hints rank the variants";
+  return html`<details class="question" open=${decided && new Set(ranking.map(({ points }) => points)).size > 1}>
+    <summary>${label}</summary>
+    <${PlainTable} ...${{ label, rows }} columns=${["variant", "#points", "~why"]} />
+  </details>`;
 }
 
+/** Each rule by its name and what it says, which has the conditions that `rule` repeats. */
 function Rules({ rules }) {
   if (rules.length === 0) return null;
   return html`<div class="note">Access rules that apply to it:
-    <ul class="rules">${rules.map(({ rule }) => html`<li key=${rule}><code><${Name} value=${rule} /></code><${RuleText} name=${rule.split(" (")[0]} /></li>`)}</ul>
+    <ul class="rules">${rules.map(({ rule }) => html`<li key=${rule}><${Rule} name=${rule.split(" (")[0]} /></li>`)}</ul>
   </div>`;
 }
 
@@ -193,25 +260,23 @@ function Tools({ answer, params }) {
 
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },
+  { id: "shown", head: "it gets", kind: "c-wide" },
   { id: "server", head: "server", kind: "c-short" },
-  { id: "shown", head: "it gets", kind: "c-client" },
-  { id: "rule", head: "hidden by", kind: "c-client" },
-  { id: "detail", head: "because", kind: "c-wide" },
 ];
 
 function toolCell(row, column, variant) {
   if (column.id === "name") return html`<${ToolLink} tool=${row} variant=${variant} />`;
-  const causes = (text) => row.hidden.map(text).join("; ");
-  if (column.id === "rule") return html`<${Name} value=${causes((it) => it.rule ?? it.by)} />`;
-  if (column.id === "detail") return html`<${Name} value=${causes((it) => it.detail)} limit=${200} isSentence />`;
-  if (column.id === "shown" && row.shown === null) return html`<span class="hidden-tool">hidden</span>`;
-  return html`<${Name} value=${row[column.id]} />`;
+  if (column.id === "server" || row.shown !== null) return html`<${Name} value=${row[column.id]} />`;
+  const causes = row.hidden.map((it, at) => html`${at > 0 && "; "}<${Cause} cause=${it} isShort />`);
+  return html`<span class="causes-of"><span class="hidden-tool">hidden:</span> ${causes}</span>`;
 }
 
-/** What hides a tool: a rule, a variant, or all access rules together. */
-function cause({ by, rule }) {
-  if (!rule) return by === "access" ? "the access rules" : by;
-  return html`the ${by === "access" ? "access rule" : by} <code><${Name} value=${rule} /></code>`;
+/** What hides a tool: a rule or a variant by its name, and what of it does. The name is not repeated. */
+function Cause({ cause: { by, rule, detail }, isShort }) {
+  const denies = `the rule \`${rule}\` denies it: `;
+  const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
+  const kind = by === "access" ? "access rule " : `${by} `;
+  return html`${rule && html`${isShort ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence />`;
 }
 
 /** What hides tools, each with how many. */
@@ -226,11 +291,11 @@ function Causes({ hidden }) {
   const severalTimes = hidden.filter((tool) => tool.hidden.length > 1).length;
   return html`<ul class="causes">
       ${sorted.map(
-        (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden by ${cause(all[0])}: ${sentence(all[0].detail)}</li>`,
+        (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0]} /></li>`,
       )}
     </ul>
     ${severalTimes > 0 &&
     html`<p class="note">
-      ${plural(severalTimes, "tool")} hidden by more than one of these: to list such a tool, change each that “hidden by” names.
+      ${plural(severalTimes, "tool")} hidden by more than one of these: to list such a tool, change each that is named beside it.
     </p>`}`;
 }

@@ -125,7 +125,7 @@ impl GatewayPage {
         }
     }
 
-    /// The status, and whether the page may have servers tried, call tools and write variants.
+    /// The status, what the page may do (have servers tried, call tools, write variants), and the names of API keys.
     fn status(&self, gateway: &Gateway, access: PageAccess) -> PageAnswer {
         let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
         let may_call = self.calls.are_allowed() && access == PageAccess::Full;
@@ -133,6 +133,7 @@ impl GatewayPage {
         let may_write = self.may_write && access == PageAccess::Full;
         status["writes"] = may_write.into();
         status["retries"] = (access == PageAccess::Full).into();
+        status["keys"] = gateway.key_names().into();
         json(&status)
     }
 

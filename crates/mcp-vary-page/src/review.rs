@@ -34,6 +34,7 @@ pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
         "unmatched": unmatched.collect::<Value>(),
         "collisions": collisions.collect::<Value>(),
         "denials": denials,
+        "credentials": gateway.refused_credentials(),
         "limits": limits.collect::<Value>(),
         "counters": status.counters,
         "failedResults": gateway.failed_results(),

@@ -120,6 +120,8 @@ auth:
     assert_eq!(tool(&developer, "say")["shown"], "say");
     let applied = developer["rules"].as_array().unwrap();
     assert_eq!(applied.len(), 2, "{developer}");
+    let status = shown.get("/api/status").await.json();
+    assert_eq!(status["keys"], json!(["ci"]));
     let key = explained(&shown, json!({"key": "ci"})).await;
     assert_eq!(key["tools"], developer["tools"]);
     let guest = explained(&shown, json!({"claims": {}})).await;

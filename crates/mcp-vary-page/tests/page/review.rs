@@ -35,5 +35,6 @@ clients: [{name: robot, variant: old}]
     }
     // Only metrics count them.
     assert_eq!(review["denials"], Value::Null);
+    assert_eq!(review["credentials"], Value::Null);
     assert_eq!(review["failedResults"], 0);
 }
