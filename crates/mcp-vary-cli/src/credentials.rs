@@ -239,7 +239,7 @@ const PATIENCE: Duration = Duration::from_secs(660);
 pub(crate) fn store(keys: &SealingKeys) -> Result<TokenStore, Failure> {
     let directory = state_directory(&path_variable).ok_or_else(|| {
         Failure::command(
-            "`HOME` is not set, so logins cannot be stored; set it (`export HOME=/home/NAME`), or XDG_STATE_HOME to an absolute path",
+            "`HOME` is not set, so logins cannot be stored; set it (`export HOME=/srv/NAME`), or XDG_STATE_HOME to an absolute path",
         )
     })?;
     let logins = directory.join("vary").join("logins");

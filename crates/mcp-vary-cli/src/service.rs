@@ -417,7 +417,7 @@ fn log_end(log: &Path) -> io::Result<Vec<u8>> {
 /// Where the journal of `vary up`, its lock, and the log and the lock of the service are.
 pub(crate) fn directory() -> Result<PathBuf, Failure> {
     let why =
-        "`HOME` is not set, so your clients' files are not known; set it: export HOME=/home/NAME";
+        "`HOME` is not set, so your clients' files are not known; set it: export HOME=/srv/NAME";
     let state = state_directory(&path_variable).ok_or_else(|| Failure::command(why))?;
     Ok(state.join("vary"))
 }

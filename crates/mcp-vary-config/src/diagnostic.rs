@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::effects::visible;
+use mcp_vary::text::is_invisible;
 
 /// A position in a file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -165,6 +165,19 @@ fn plain(key: &str) -> String {
 const LONGEST_KEY: usize = 64;
 /// The fewest letters at the beginning of a name that suggest it.
 const SHORTEST_BEGINNING: usize = 7;
+
+/// The text with control characters and invisible ones escaped, also line breaks: it cannot look like another line.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,11 @@
 //! What a gateway with a configuration would start and send, as the file writes it: for the question whether a file may
 //! be used that nobody named.
 
-use mcp_vary::text::is_invisible;
 use mcp_vary_upstream::command_line::shell_word;
 use mcp_vary_upstream::secret::is_secret;
 
 use super::{mcp_json, server};
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostics, visible};
 use crate::document::{self, Entry, Node, Value, join};
 
 /// A server with all that it is started or reached with, or another setting that reaches beyond the gateway.
@@ -262,19 +261,6 @@ fn written(node: &Node) -> String {
             format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
         }
     }
-}
-
-/// The text with control characters and invisible ones escaped, also line breaks: it cannot look like another line.
-pub(crate) fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_invisible(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -371,7 +371,7 @@ pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
 
 /// Why the gateways of this user are not found without a state directory.
 pub(crate) const HOMELESS: &str = "`HOME` is not set, so your running gateways cannot be found: set it (`export \
-                                   HOME=/home/NAME`), or name the address of `--admin`";
+                                   HOME=/srv/NAME`), or name the address of `--admin`";
 
 /// The maximum size of an answer in bytes.
 const MAX_BYTES: usize = 16 << 20;

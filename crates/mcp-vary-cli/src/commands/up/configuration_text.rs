@@ -1,7 +1,7 @@
 //! The text of the configuration that `vary up` writes.
 
 use super::diff::merged;
-use super::journal::Journal;
+use super::journal::{ADMIN, Journal};
 
 /// The configuration that begins with `head`, with the `imported` servers.
 pub(super) fn with_servers(head: &str, imported: &str) -> String {
@@ -16,6 +16,3 @@ pub(super) fn with_changes(imported: &str, current: &str, journal: &Journal) -> 
     let (head, _) = journal.generated.split_once(ADMIN)?;
     merged(&journal.generated, &with_servers(head, imported), current)
 }
-
-/// The line of the operator's address, which is chosen at the start.
-pub(super) const ADMIN: &str = "admin: 0\n";

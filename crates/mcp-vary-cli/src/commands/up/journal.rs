@@ -10,10 +10,8 @@ use mcp_vary_base::private_files;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::configuration_text::ADMIN;
 use super::diff::digests;
 use super::operation::{Kind, Operation};
-use super::plan::LISTEN_KEY;
 use crate::commands::connect::file;
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
@@ -21,6 +19,11 @@ use crate::operator::client::JOURNAL;
 use crate::print::{notice, sanitize_line};
 use crate::service::Manager;
 use crate::stop::Stop;
+
+/// The key of the address in the configuration.
+pub(super) const LISTEN_KEY: &str = "listen: ";
+/// The line of the operator's address in the configuration, which is chosen at the start.
+pub(super) const ADMIN: &str = "admin: 0\n";
 
 /// What `vary up` wrote, with the files as they were.
 #[derive(Default, Deserialize, Serialize)]

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use super::configuration_text::with_servers;
 use super::diff::{Secrets, merged};
 use super::home::{FoundClient, Home, Reached, variant_in};
-use super::journal::Journal;
+use super::journal::{Journal, LISTEN_KEY};
 use super::operation::{Kind, Operation};
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
@@ -455,8 +455,6 @@ fn free_address() -> Result<String, Failure> {
     Ok(address)
 }
 
-/// The key of the address in the configuration.
-pub(super) const LISTEN_KEY: &str = "listen: ";
 /// How the configuration begins.
 const HEADER: &str =
     "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";
