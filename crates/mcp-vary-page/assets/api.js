@@ -3,7 +3,7 @@
 const TOKEN = "vary-token";
 
 /** A request that failed, with the status of the answer; 0 without an answer. */
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(message, status) {
     super(message);
     this.status = status;
@@ -59,6 +59,9 @@ export async function get(path) {
   if (etag) answers.set(path, { etag, value });
   return value;
 }
+
+/** The definitions of a tool: the server's own, and that of each variant. */
+export const getTool = ({ server, name }) => get(`/api/tool?${new URLSearchParams({ server, name })}`);
 
 export async function post(path, body) {
   const headers = { "Content-Type": "application/json" };

@@ -2,12 +2,12 @@
 
 import { ClientFields, PRESETS, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
-import { Problem } from "./parts.js";
+import { CheckBox, Problem } from "./parts.js";
 import { replace } from "./route.js";
 import { Name, plain } from "./text.js";
 
 /** Vary makes at most as many calls at once. */
-export const MOST_CLIENTS = 8;
+const MOST_CLIENTS = 8;
 
 /** Seen clients that can be chosen; others can be pasted. */
 const MOST_SEEN = 24;
@@ -96,10 +96,8 @@ export class Chooser extends Component {
   render({ params, variants, seen: clients }) {
     const chosen = chosenClients(params);
     const isFull = chosen.length >= MOST_CLIENTS;
-    const box = (key, name, isChosen, toggle) => html`<label key=${key} class="choice">
-      <input type="checkbox" checked=${isChosen} disabled=${isFull && !isChosen} onChange=${toggle} />
-      ${name}
-    </label>`;
+    const box = (key, name, isChosen, toggle) =>
+      html`<${CheckBox} key=${key} checked=${isChosen} disabled=${isFull && !isChosen} onChange=${toggle}>${name}<//>`;
     const choice = (id, name) => box(id, name, chosen.some((it) => it.id === id), () => this.toggle(id));
     const pasted = pastedClients(params);
     const boxes = clients.slice(0, MOST_SEEN).map(seen).filter((it) => !pasted.some((other) => isSame(it, other)));

@@ -1,6 +1,6 @@
 // The view of one call by several clients: a tool, its arguments, and what each client gets.
 
-import { get, post } from "./api.js";
+import { get, getTool, post } from "./api.js";
 import { Chooser, addressOfFirst, chosenClients } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import { SchemaForm, readArguments } from "./form.js";
@@ -84,9 +84,8 @@ class Call extends Component {
     const { tool, params, status } = this.props;
     // The choice stays as it is when other clients come.
     if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(status.clients ?? []));
-    const { server, name } = tool;
     try {
-      const { original } = await get(`/api/tool?${new URLSearchParams({ server, name })}`);
+      const { original } = await getTool(tool);
       this.setState({ original, error: null });
     } catch (error) {
       this.fail(error);

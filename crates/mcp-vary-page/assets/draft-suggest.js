@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { Component, html } from "./dom.js";
-import { Problem } from "./parts.js";
+import { Choice, Problem } from "./parts.js";
 import { plain } from "./text.js";
 
 /** The name of the chosen client: the first one until somebody chooses. It stays while other clients come, and over other views. */
@@ -29,11 +29,8 @@ export class Suggest extends Component {
     if (all.length === 0) return null;
     if (!all.includes(chosen)) chosen = all[0];
     return html`<form class="choices" onSubmit=${this.submit}>
-        <label class="field">Suggest from what a client called
-          <select name="client" onChange=${(event) => (chosen = event.target.value)}>
-            ${all.map((it) => html`<option key=${it} value=${it} selected=${it === chosen}>${plain(it, 40)}</option>`)}
-          </select>
-        </label>
+        <${Choice} label="Suggest from what a client called" name="client" value=${chosen} options=${all.map((it) => [it, plain(it, 40)])}
+          onChange=${(name) => (chosen = name)} />
         <button>Suggest a variant</button>
       </form>
       ${error && html`<${Problem} what="Nothing is suggested." error=${error} />`}`;

@@ -1,23 +1,20 @@
 // One tool of a draft: whether it is listed, under which name, with which description, and which arguments are fixed.
 
-import { get } from "./api.js";
-import { Component, createRef, html } from "./dom.js";
+import { getTool } from "./api.js";
+import { Component, html } from "./dom.js";
 import { configName, override, overrideArgument, overrideOf } from "./draft-value.js";
 import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./form.js";
 import { count, saving } from "./format.js";
-import { Problem, showPanel } from "./parts.js";
+import { CheckBox, Panel, Problem } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
 
 export class DraftTool extends Component {
-  heading = createRef();
   /** The texts of values that are typed, and what is wrong with them, by the names of arguments. */
   state = { texts: new Map(), problems: new Map() };
 
   async componentDidMount() {
-    showPanel(this.heading.current);
-    const { server, name } = this.props.tool;
     try {
-      const { original } = await get(`/api/tool?${new URLSearchParams({ server, name })}`);
+      const { original } = await getTool(this.props.tool);
       this.setState({ original });
     } catch (error) {
       this.setState({ error });
@@ -55,30 +52,18 @@ export class DraftTool extends Component {
     return kind === "text" && typeof fixed === "string" ? fixed : JSON.stringify(fixed);
   }
 
-  pressed = (event) => {
-    if (event.key === "Escape") this.props.close();
-  };
-
   render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
     const known = overrideOf(value, this.name());
     const { isShown, shown, tokens } = now;
-    return html`<section class="panel draft-panel" aria-labelledby="drafted" onKeyDown=${this.pressed}>
-      <header>
-        <h2 id="drafted" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
-        <button type="button" onClick=${close}>Close</button>
-      </header>
+    return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         of the server <${Name} value=${tool.server} />, ${count(tool.tokens)} tokens as it lists it
         ${isShown && typeof shown === "string" && `, ${count(tokens)} in the draft (${saving(tokens, tool.tokens)})`}
       </p>
       ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}
-      <label class="choice"
-        ><input type="checkbox" checked=${isShown} onChange=${(event) => toggle([tool], event.target.checked)} /> list this tool</label
-      >
+      <${CheckBox} checked=${isShown} onChange=${(event) => toggle([tool], event.target.checked)}>list this tool<//>
       <p class="note">
-        ${isShown
-          ? "Empty fields leave what the server has."
-          : "If it stays hidden, a setting that the variant starts from or a condition leaves it out."}
+        ${isShown ? "Empty fields leave what the server has." : "If it stays hidden, a setting that the variant starts from or a condition leaves it out."}
       </p>
       <label class="field wide-field"
         >name
@@ -89,7 +74,7 @@ export class DraftTool extends Component {
         <textarea class="text" rows="3" value=${known.description ?? ""} placeholder=${plain(original?.description ?? "", 300)} onInput=${this.set("description")}></textarea>
       </label>
       ${original && html`<${Arguments} ...${{ original, known, panel: this }} />`}
-    </section>`;
+    <//>`;
   }
 }
 
@@ -118,10 +103,7 @@ function Argument({ argument, known, panel }) {
       >name
       <input value=${one.name ?? ""} placeholder=${plain(name, 60)} spellcheck=${false} autocomplete="off" onInput=${text("name")} />
     </label>
-    <label class="choice"
-      ><input type="checkbox" checked=${one.hidden === true} onChange=${(event) => panel.setArgument(argument, { hidden: event.target.checked || undefined })} />
-      hidden</label
-    >
+    <${CheckBox} checked=${one.hidden === true} onChange=${(event) => panel.setArgument(argument, { hidden: event.target.checked || undefined })}>hidden<//>
     <${Wrong} id=${id} problem=${problem} />
   </fieldset>`;
 }

@@ -4,10 +4,10 @@ import { html } from "./dom.js";
 import { NOTHING, configName, pattern } from "./draft-value.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
-import { Filter, matcher } from "./parts.js";
+import { Choice, Filter, matcher } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { toolKey } from "./variants.js";
+import { ServerChoice, toolKey } from "./variants.js";
 
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },
@@ -18,7 +18,7 @@ const COLUMNS = [
 ];
 
 /** Which tools are in the table. */
-const STATES = { "": "all", listed: "listed", hidden: "hidden" };
+const STATES = [["", "all"], ["listed", "listed"], ["hidden", "hidden"]];
 
 /**
  * `now(tool)`: what the draft makes of it. `toggle(tools, isShown)` lists or hides them, and `only(tools, rules)` lists them
@@ -65,21 +65,10 @@ function rules(catalog, params, tools) {
 }
 
 function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only }) {
-  const server = params.get("server");
-  const state = params.get("state") ?? "";
   return html`<div class="choices">
       <${Filter} label="Filter tools" hint="e.g. *issue*" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
-      <label class="field">Server
-        <select onChange=${(event) => replace({ server: event.target.value })}>
-          <option value="">all servers</option>
-          ${catalog.servers.map((it) => html`<option value=${it} selected=${it === server}>${plain(it, 40)}</option>`)}
-        </select>
-      </label>
-      <label class="field">Show
-        <select onChange=${(event) => replace({ state: event.target.value })}>
-          ${Object.entries(STATES).map(([it, name]) => html`<option value=${it} selected=${it === state}>${name}</option>`)}
-        </select>
-      </label>
+      <${ServerChoice} ...${{ catalog, params }} />
+      <${Choice} label="Show" value=${params.get("state") ?? ""} options=${STATES} onChange=${(state) => replace({ state })} />
       <div class="buttons" role="group" aria-label=${`${plural(shown, "tool")} of the filter`}>
         <button type="button" disabled=${shown === 0 || isAll} onClick=${only}>Only these ${isAll ? "" : count(shown)}</button>
         <button type="button" disabled=${shown === 0} onClick=${hide}>Hide all</button>

@@ -7,8 +7,9 @@ import { Suggest } from "./draft-suggest.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
 import { configName, isCompact, pattern, same, setCompact, showOrHide } from "./draft-value.js";
+import { Wrong, describedBy } from "./form.js";
 import { count, plural, saving, share } from "./format.js";
-import { Pending } from "./parts.js";
+import { CheckBox, Choice, Pending } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { plain } from "./text.js";
 import { openTool, toolKey } from "./variants.js";
@@ -219,10 +220,9 @@ export class Draft extends Component {
         html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${answer ? plural(answer.tokens, "token") : "…"}</strong></p>`}
       <//>
       <${Step} number="2" title="Tools">
-        <label class="choice">
-          <input type="checkbox" checked=${isCompact(id, value)} onChange=${(event) => this.change(setCompact(id, value, event.target.checked))} />
+        <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => this.change(setCompact(id, value, event.target.checked))}>
           compact: first sentences and short schemas
-        </label>
+        <//>
         <div class=${row ? "split" : ""}>
           <${DraftTools} ...${{ catalog, id: parent?.id, now, params, tool, grid: this.grid, toggle: this.toggle, only: this.only }} />
           ${row &&
@@ -284,14 +284,8 @@ function Start({ ids, id, create }) {
     create(event.target.elements.id.value.trim());
     event.target.reset();
   };
-  const choose = (event) => replace({ variant: event.target.value });
   return html`<div class="choices">
-    <label class="field"
-      >Variant
-      <select onChange=${choose}>
-        ${ids.map((it) => html`<option value=${it} selected=${it === id}>${plain(it, 40)}</option>`)}
-      </select>
-    </label>
+    <${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, plain(it, 40)])} onChange=${(variant) => replace({ variant })} />
     <form class="buttons" onSubmit=${submit}>
       <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
       <button>Draft it</button>
@@ -336,8 +330,8 @@ class Whole extends Component {
       <label class="field json"
         >such as <code>features</code>, <code>result</code> and <code>hints</code>
         <textarea rows="12" spellcheck=${false} value=${isTyped ? text : JSON.stringify(value, null, 2)} onInput=${this.typed}
-          aria-invalid=${error ? "true" : undefined} aria-describedby=${error ? "whole-wrong" : undefined}></textarea>
-        ${error && html`<span class="wrong" id="whole-wrong">This cannot be read: ${error.message}.</span>`}
+          ...${describedBy("whole-wrong", error)}></textarea>
+        <${Wrong} id="whole-wrong" problem=${error && `This cannot be read: ${error.message}.`} />
       </label>
     </details>`;
   }

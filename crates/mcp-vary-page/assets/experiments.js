@@ -1,35 +1,18 @@
 // The view of experiments: what each declares, its arms with their clients, and how they compare by each metric.
 
-import { get } from "./api.js";
-import { Component, html } from "./dom.js";
+import { html } from "./dom.js";
 import { count, plural } from "./format.js";
 import { History } from "./history.js";
 import { interval, probability, shownValue, signed } from "./metric.js";
-import { Pending, PlainTable, Problem } from "./parts.js";
+import { Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
 
-export class Experiments extends Component {
-  componentDidMount() {
-    this.load();
-    this.timer = setInterval(() => document.hidden || this.load(), 5000);
-  }
+export class Experiments extends Polled {
+  path = "/api/experiments";
 
-  componentWillUnmount() {
-    clearInterval(this.timer);
-  }
-
-  async load() {
-    try {
-      const { experiments } = await get("/api/experiments");
-      this.setState({ experiments, error: null });
-    } catch (error) {
-      this.setState({ error });
-      this.props.failed(error);
-    }
-  }
-
-  render(_, { experiments, error }) {
-    if (!experiments) return html`<${Pending} what="experiments" error=${error} />`;
+  render(_, { answer, error }) {
+    if (!answer) return html`<${Pending} what="experiments" error=${error} />`;
+    const { experiments } = answer;
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       ${experiments.length === 0 && NONE}

@@ -2,6 +2,7 @@
 
 import { Component, html } from "./dom.js";
 import { plural } from "./format.js";
+import { CheckBox } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
 
 /** `$ref` that lead to each other are followed no further. */
@@ -147,7 +148,7 @@ function hasText({ at, members }, texts) {
 }
 
 /** The key of the text that is all arguments as JSON. No argument has it, since places are strings. */
-export const AS_JSON = Symbol("all arguments as JSON");
+const AS_JSON = Symbol("all arguments as JSON");
 
 /** The fields of a schema. `texts` and `problems` are maps by the places of arguments; `changed` gets the next texts. */
 export class SchemaForm extends Component {
@@ -177,9 +178,7 @@ export class SchemaForm extends Component {
         <summary>${plural(optional.length, "argument")} that can be left out</summary>
         <div class="fields">${optional.map(field)}</div>
       </details>`}
-      <label class="choice"
-        ><input type="checkbox" checked=${isJson} onChange=${this.toggle} /> write the arguments as JSON</label
-      >
+      <${CheckBox} checked=${isJson} onChange=${this.toggle}>write the arguments as JSON<//>
     `;
   }
 }
@@ -190,16 +189,9 @@ export const Wrong = ({ id, problem }) => problem && html`<span class="wrong" id
 export const describedBy = (id, problem) => ({ "aria-invalid": problem ? "true" : undefined, "aria-describedby": problem ? id : undefined });
 
 function JsonField({ text, problem, set }) {
-  return html`<label class="field json"
-    >arguments, as JSON
-    <textarea
-      name="arguments"
-      rows="8"
-      value=${text}
-      spellcheck=${false}
-      ...${describedBy("wrong-json", problem)}
-      onInput=${(event) => set(AS_JSON, event.target.value)}
-    ></textarea>
+  return html`<label class="field json">arguments, as JSON
+    <textarea name="arguments" rows="8" value=${text} spellcheck=${false} ...${describedBy("wrong-json", problem)}
+      onInput=${(event) => set(AS_JSON, event.target.value)}></textarea>
     <${Wrong} id="wrong-json" problem=${problem} />
   </label>`;
 }

@@ -1,12 +1,12 @@
 // The view of now: servers, clients, and the last calls as they come.
 
-import { get, post } from "./api.js";
+import { get, getTool, post } from "./api.js";
 import { CallLog, MOST_CALLS, MOST_ERRORS, filtersOf, isError, narrowed } from "./calls.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, duration, milliseconds, percentile, plural, share, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { Filter, Pending, PlainTable, Problem, Table, showPanel } from "./parts.js";
+import { CheckBox, Choice, Filter, Panel, Pending, PlainTable, Problem, Table } from "./parts.js";
 import { link, linkWith, replace } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain, visible } from "./text.js";
@@ -302,10 +302,7 @@ class Calls extends Component {
               ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
             </div>
             <div class="choices note">
-              <label class="choice">
-                <input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while
-                ${" "}you point at it)
-              </label>
+              <${CheckBox} checked=${paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
               <span>Vary keeps the last ${count(MOST_CALLS)}, and ${MOST_ERRORS} older errors.</span>
             </div>`}
     </section>`;
@@ -369,17 +366,12 @@ function Filters({ params, all }) {
   const clients = new Set([...all.map((it) => it.client?.name), params.get("client")].filter(Boolean));
   const minutes = params.get("minutes");
   const times = { ...(minutes && { [minutes]: `the last ${plain(minutes)} minutes` }), ...TIMES };
-  const selects = [["client", "Client", [...clients].sort().map((it) => [it, plain(it, 40)])], ["minutes", "Time", Object.entries(times)]];
+  const select = (name, label, options) =>
+    html`<${Choice} label=${label} value=${params.get(name) ?? ""} options=${[["", "all"], ...options]} onChange=${(value) => replace({ [name]: value })} />`;
   return html`<div class="choices">
     <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} hint="tool, person, error text" />
-    ${selects.map(
-      ([name, label, options]) => html`<label class="field">${label}
-        <select onChange=${(event) => replace({ [name]: event.target.value })}>
-          <option value="">all</option>
-          ${options.map(([id, text]) => html`<option key=${id} value=${id} selected=${id === params.get(name)}>${text}</option>`)}
-        </select>
-      </label>`,
-    )}
+    ${select("client", "Client", [...clients].sort().map((it) => [it, plain(it, 40)]))}
+    ${select("minutes", "Time", Object.entries(times))}
     <ul class="filters" aria-label="Filters of the calls">
       ${chosen}
       ${errors > 0 && html`<li><a href=${linkWith({ outcome: "error" })}>${plural(errors, "error")}</a></li>`}
@@ -405,31 +397,17 @@ function Summary({ calls, all }) {
   return html`<p class="note figures">${[number, ...figures].join(" · ")}${dropped}</p>`;
 }
 
-class CallFacts extends Component {
-  heading = createRef();
-
-  componentDidMount() {
-    showPanel(this.heading.current);
-  }
-
-  render({ call, close }) {
-    const pressed = (event) => event.key === "Escape" && close();
-    return html`<section class="panel" aria-labelledby="call" onKeyDown=${pressed}>
-      <header>
-        <h3 id="call" tabindex="-1" ref=${this.heading}>
-          <${Name} value=${call.method} />${" "}${call.target && html`<${LongText} value=${call.target} limit=${120} />`}
-        </h3>
-        <button type="button" onClick=${close}>Close</button>
-      </header>
-      <${Result} call=${call} />
-      <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
-      ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
-      <p class="note">
-        ${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is
-        ${" "}configured to.
-      </p>
-    </section>`;
-  }
+function CallFacts({ call, close }) {
+  const title = html`<${Name} value=${call.method} />${" "}${call.target && html`<${LongText} value=${call.target} limit=${120} />`}`;
+  return html`<${Panel} id="call" level="h3" ...${{ title, close }}>
+    <${Result} call=${call} />
+    <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+    ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
+    <p class="note">
+      ${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is
+      ${" "}configured to.
+    </p>
+  <//>`;
 }
 
 /** What came of a call, and what the client read of it. */
@@ -448,8 +426,7 @@ class CalledTool extends Component {
 
   async componentDidMount() {
     try {
-      const { server, name } = this.tool;
-      const [definitions, catalog] = await Promise.all([get(`/api/tool?${new URLSearchParams({ server, name })}`), get("/api/catalog")]);
+      const [definitions, catalog] = await Promise.all([getTool(this.tool), get("/api/catalog")]);
       const row = catalog.tools.find((it) => toolKey(it) === toolKey(this.tool));
       this.setState({ definitions, fixed: row?.variants[this.props.call.variant]?.fixed ?? [] });
     } catch (error) {
@@ -499,14 +476,7 @@ function facts(call) {
 
 /** The members of the status that count what the gateway holds. */
 const HELD = [
-  "sessions",
-  "streams",
-  "listeners",
-  "subscriptions",
-  "pendingServerRequests",
-  "suspendedCalls",
-  "proxiedTasks",
-  "dedicatedConnections",
+  "sessions", "streams", "listeners", "subscriptions", "pendingServerRequests", "suspendedCalls", "proxiedTasks", "dedicatedConnections",
 ];
 
 /** What the gateway holds, and what it refused. */

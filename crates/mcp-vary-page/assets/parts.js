@@ -1,6 +1,28 @@
 // Small parts that all views use.
 
-import { Component, html } from "./dom.js";
+import { get } from "./api.js";
+import { Component, createRef, html } from "./dom.js";
+
+/** A view of what Vary answers at its `path`, which is read every five seconds. */
+export class Polled extends Component {
+  componentDidMount() {
+    this.load();
+    this.timer = setInterval(() => document.hidden || this.load(), 5000);
+  }
+
+  componentWillUnmount() {
+    clearInterval(this.timer);
+  }
+
+  async load() {
+    try {
+      this.setState({ answer: await get(this.path), error: null });
+    } catch (error) {
+      this.setState({ error });
+      this.props.failed(error);
+    }
+  }
+}
 
 /** What failed, and what to do. */
 export function Problem({ what, error }) {
@@ -46,11 +68,7 @@ export function PlainTable({ label, columns, rows }) {
       <tbody>
         ${rows.map(
           (cells) => html`<tr>
-            ${cells.map((cell, at) =>
-              at === 0
-                ? html`<th scope="row">${cell}</th>`
-                : html`<td class=${cellClass(at)}>${cell}</td>`,
-            )}
+            ${cells.map((cell, at) => (at === 0 ? html`<th scope="row">${cell}</th>` : html`<td class=${cellClass(at)}>${cell}</td>`))}
           </tr>`,
         )}
       </tbody>
@@ -60,17 +78,23 @@ export function PlainTable({ label, columns, rows }) {
 
 /** A field that filters as one types. */
 export function Filter({ label, value, onChange, hint }) {
-  return html`<label class="field"
-    >${label}
-    <input
-      type="search"
-      value=${value}
-      placeholder=${hint}
-      spellcheck=${false}
-      autocomplete="off"
-      onInput=${(event) => onChange(event.target.value)}
-    />
+  return html`<label class="field">${label}
+    <input type="search" value=${value} placeholder=${hint} spellcheck=${false} autocomplete="off" onInput=${(event) => onChange(event.target.value)} />
   </label>`;
+}
+
+/** A list to choose from; `options` are values with their texts. */
+export function Choice({ label, name, value, options, onChange }) {
+  return html`<label class="field">${label}
+    <select name=${name} onChange=${(event) => onChange(event.target.value)}>
+      ${options.map(([id, text]) => html`<option key=${id} value=${id} selected=${id === value}>${text}</option>`)}
+    </select>
+  </label>`;
+}
+
+/** A box to check, and what that means. */
+export function CheckBox({ children, ...properties }) {
+  return html`<label class="choice"><input type="checkbox" ...${properties} />${children}</label>`;
 }
 
 /** A button that copies a text; `box` refers to the element that shows it. */
@@ -96,10 +120,25 @@ export class Copy extends Component {
   }
 }
 
-/** Moves the focus to the heading of details, and shows as much of them as fits. */
-export function showPanel(heading) {
-  heading.focus({ preventScroll: true });
-  heading.closest(".panel").scrollIntoView({ block: "nearest" });
+/** Details below a list: they get the focus, as much of them as fits is shown, and Escape closes them. */
+export class Panel extends Component {
+  heading = createRef();
+
+  componentDidMount() {
+    const heading = this.heading.current;
+    heading.focus({ preventScroll: true });
+    heading.closest(".panel").scrollIntoView({ block: "nearest" });
+  }
+
+  render({ id, kind = "", level = "h2", title, close, children }) {
+    return html`<section class=${`panel ${kind}`} aria-labelledby=${id} onKeyDown=${(event) => event.key === "Escape" && close()}>
+      <header>
+        <${level} id=${id} tabindex="-1" ref=${this.heading}>${title}</${level}>
+        <button type="button" onClick=${close}>Close</button>
+      </header>
+      ${children}
+    </section>`;
+  }
 }
 
 /** Whether a filter matches a text: by a part of it, or by a pattern with `*` as a whole. */

@@ -4,7 +4,7 @@ import { clientTexts } from "./client.js";
 import { Diff, likeness } from "./diff.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, milliseconds, saving } from "./format.js";
-import { Copy, PlainTable } from "./parts.js";
+import { Choice, Copy, PlainTable } from "./parts.js";
 import { link } from "./route.js";
 import { LongText, Name, plain, visible } from "./text.js";
 
@@ -45,17 +45,12 @@ export class Results extends Component {
   render({ clients, results }, { base }) {
     const at = results[base]?.result ? base : results.findIndex((it) => it.result);
     const compared = results[at];
-    const choose = (event) => this.setState({ base: Number(event.target.value) });
+    const options = results.flatMap(({ name, result }, it) => (result ? [[it, plain(name, 60)]] : []));
     return html`<section class="results" aria-labelledby="results">
       <h2 id="results" tabindex="-1" ref=${this.heading}>What each client gets</h2>
       ${compared &&
       html`<div class="choices">
-        <label class="field"
-          >Compare with
-          <select onChange=${choose}>
-            ${results.map(({ name, result }, it) => result && html`<option value=${it} selected=${it === at}>${plain(name, 60)}</option>`)}
-          </select>
-        </label>
+        <${Choice} label="Compare with" value=${at} options=${options} onChange=${(it) => this.setState({ base: Number(it) })} />
       </div>`}
       <${Figures} ...${{ clients, results, compared }} />
       <div class="cards" ref=${this.cards} onScrollCapture=${this.scrolled}>

@@ -1,36 +1,19 @@
 // The view of problems: what does not work, what was refused, what is deprecated and still used, and what the configuration
 // says in vain.
 
-import { get } from "./api.js";
 import { Diff } from "./diff.js";
-import { Component, html } from "./dom.js";
+import { html } from "./dom.js";
 import { count, duration, plural, share, timeOfDay } from "./format.js";
-import { Pending, Problem, Table } from "./parts.js";
+import { Pending, Polled, Problem, Table } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
 import { ClientLink } from "./who.js";
 
-export class Review extends Component {
-  componentDidMount() {
-    this.load();
-    this.timer = setInterval(() => document.hidden || this.load(), 5000);
-  }
+export class Review extends Polled {
+  path = "/api/review";
 
-  componentWillUnmount() {
-    clearInterval(this.timer);
-  }
-
-  async load() {
-    try {
-      this.setState({ review: await get("/api/review"), error: null });
-    } catch (error) {
-      this.setState({ error });
-      this.props.failed(error);
-    }
-  }
-
-  render({ status }, { review, error }) {
+  render({ status }, { answer: review, error }) {
     if (!review) return html`<${Pending} what="review" error=${error} />`;
     const tables = TABLES.map((table) => reviewTable(table, entriesOf(review, status ?? {})));
     const found = tables.filter(({ rows }) => rows.length > 0);

@@ -1,59 +1,42 @@
 // One tool: its definition in a variant, beside the server's own or that of another variant.
 
-import { get } from "./api.js";
+import { getTool } from "./api.js";
 import { Diff } from "./diff.js";
-import { Component, createRef, html } from "./dom.js";
+import { Component, html } from "./dom.js";
 import { count, plural, saving } from "./format.js";
-import { PlainTable, Problem, showPanel } from "./parts.js";
+import { Choice, Panel, PlainTable, Problem } from "./parts.js";
 import { link, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
 
 export class ToolPanel extends Component {
-  heading = createRef();
-
   componentDidMount() {
-    showPanel(this.heading.current);
     this.load();
   }
 
   componentDidUpdate(before) {
-    const { tool, catalog } = this.props;
-    const isOther = before.tool.server !== tool.server || before.tool.name !== tool.name;
-    if (isOther) showPanel(this.heading.current);
-    if (isOther || before.catalog !== catalog) this.load();
+    if (before.catalog !== this.props.catalog) this.load();
   }
 
   async load() {
-    const { server, name } = this.props.tool;
     try {
-      const definitions = await get(`/api/tool?${new URLSearchParams({ server, name })}`);
-      this.setState({ definitions, error: null });
+      this.setState({ definitions: await getTool(this.props.tool), error: null });
     } catch (error) {
       this.setState({ definitions: null, error });
       this.props.failed(error);
     }
   }
 
-  pressed = (event) => {
-    if (event.key === "Escape") this.props.closed();
-  };
-
-  render({ tool, catalog, params, closed }, { definitions, error }) {
+  render({ tool, catalog, params, close }, { definitions, error }) {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
-    const isCurrent = definitions?.server === tool.server && definitions?.name === tool.name;
-    return html`<section class="panel" aria-labelledby="tool" onKeyDown=${this.pressed}>
-      <header>
-        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
-        <button type="button" onClick=${closed}>Close</button>
-      </header>
+    return html`<${Panel} id="tool" title=${html`<${LongText} value=${tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
         <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
       ${row && html`<${InVariants} ...${{ row, catalog, params }} />`}
-      ${isCurrent && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
-    </section>`;
+      ${definitions && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
+    <//>`;
   }
 }
 
@@ -94,23 +77,10 @@ function Comparison({ definitions, catalog, params }) {
     ${hidden && html`<p class="note">The variant <${Name} value=${hidden} /> hides this tool. This is another one:</p>`}
     <div class="choices">
       <${Choice} label="Compare" value=${variant} options=${ids} onChange=${(variant) => replace({ variant })} />
-      <${Choice}
-        label="with"
-        value=${against}
-        options=${[[SERVER, "the server’s original"], ...ids]}
-        onChange=${(against) => replace({ against })}
-      />
+      <${Choice} label="with" value=${against} options=${[[SERVER, "the server’s original"], ...ids]} onChange=${(against) => replace({ against })} />
     </div>
     <${Members} before=${before} after=${definitions.variants[variant]} />
   `;
-}
-
-function Choice({ label, value, options, onChange }) {
-  return html`<label class="field">${label}
-    <select onChange=${(event) => onChange(event.target.value)}>
-      ${options.map(([id, text]) => html`<option value=${id} selected=${id === value}>${text}</option>`)}
-    </select>
-  </label>`;
 }
 
 /** The members in which two definitions differ, and the names of the others. */
@@ -121,9 +91,7 @@ export function Members({ before, after }) {
   const same = present.filter(isSame);
   if (same.length === present.length) return html`<p class="empty">The two definitions are the same.</p>`;
   return html`
-    ${present
-      .filter((name) => !isSame(name))
-      .map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`)}
+    ${present.filter((name) => !isSame(name)).map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`)}
     <p class="note">The same in both: <${LongText} value=${same.join(", ") || "nothing"} limit=${200} /></p>
   `;
 }

@@ -1,43 +1,24 @@
 // The view of variants side by side: what each shows of each tool, and what that costs.
 
-import { get } from "./api.js";
 import { TokenChart } from "./chart.js";
-import { Component, createRef, html } from "./dom.js";
+import { createRef, html } from "./dom.js";
 import { count, plural, saving } from "./format.js";
 import { Grid } from "./grid.js";
-import { Filter, Pending, Problem, matcher } from "./parts.js";
+import { CheckBox, Choice, Filter, Pending, Polled, Problem, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
 import { ToolPanel } from "./tool.js";
 
-export class Variants extends Component {
+export class Variants extends Polled {
+  path = "/api/catalog";
   grid = createRef();
 
-  componentDidMount() {
-    this.load();
-    this.timer = setInterval(() => document.hidden || this.load(), 5000);
-  }
-
-  componentWillUnmount() {
-    clearInterval(this.timer);
-  }
-
-  async load() {
-    try {
-      const catalog = await get("/api/catalog");
-      this.setState({ catalog, error: null });
-    } catch (error) {
-      this.setState({ error });
-      this.props.failed(error);
-    }
-  }
-
-  closed = () => {
+  close = () => {
     go(linkWith({ tool: "", variant: "", against: "" }));
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params }, { catalog, error }) {
+  render({ params, failed }, { answer: catalog, error }) {
     if (!catalog) return html`<${Pending} what="lists" error=${error} />`;
     if (catalog.variants.length === 0) return VARIANTS_OFF;
     const chosen = chosenVariants(catalog, params);
@@ -54,7 +35,7 @@ export class Variants extends Component {
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
           <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
-          ${tool && html`<${ToolPanel} ...${{ catalog, tool, params, closed: this.closed, failed: this.props.failed }} />`}
+          ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, close: this.close }} />`}
         </div>
       </section>
     `;
@@ -92,31 +73,24 @@ function Choices({ catalog, chosen, params }) {
     const next = ids.filter((it) => (it === id) !== chosen.some((variant) => variant.id === it));
     replace({ variants: next.length === ids.length ? "" : next.join(",") });
   };
-  const server = params.get("server");
-  const sort = params.get("sort");
+  const orders = chosen.map(({ id }) => [id, `most saved by ${plain(id, 40)}`]);
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
-    <label class="field">Server
-      <select onChange=${(event) => replace({ server: event.target.value })}>
-        <option value="">all servers</option>
-        ${catalog.servers.map((it) => html`<option value=${it} selected=${it === server}>${plain(it, 40)}</option>`)}
-      </select>
-    </label>
-    <label class="field">Order
-      <select onChange=${(event) => replace({ sort: event.target.value })}>
-        <option value="">as servers list them</option>
-        ${chosen.map(({ id }) => html`<option value=${id} selected=${id === sort}>most saved by ${plain(id, 40)}</option>`)}
-      </select>
-    </label>
+    <${ServerChoice} ...${{ catalog, params }} />
+    <${Choice} label="Order" value=${params.get("sort") ?? ""} options=${[["", "as servers list them"], ...orders]} onChange=${(sort) => replace({ sort })} />
     <fieldset>
       <legend>Variants</legend>
       ${catalog.variants.map(
-        ({ id }) => html`<label class="choice"
-          ><input type="checkbox" checked=${chosen.some((it) => it.id === id)} onChange=${() => toggle(id)} />
-          <${Name} value=${id} limit=${40} /></label>`,
+        ({ id }) => html`<${CheckBox} checked=${chosen.some((it) => it.id === id)} onChange=${() => toggle(id)}><${Name} value=${id} limit=${40} /><//>`,
       )}
     </fieldset>
   </div>`;
+}
+
+/** The server whose tools are listed. */
+export function ServerChoice({ catalog, params }) {
+  const options = [["", "all servers"], ...catalog.servers.map((it) => [it, plain(it, 40)])];
+  return html`<${Choice} label="Server" value=${params.get("server") ?? ""} ...${{ options }} onChange=${(server) => replace({ server })} />`;
 }
 
 function Matrix({ catalog, chosen, params, tool, grid }) {

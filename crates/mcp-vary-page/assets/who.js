@@ -5,7 +5,7 @@ import { ClientFields, FIELDS, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
 import { count, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
+import { CheckBox, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
@@ -98,14 +98,9 @@ function Choices({ params, keys, person }) {
   const people = [...new Set([...keys, ...(person ? [person] : [])])].sort().slice(0, 200);
   const another = params.get("initialize") && html`<a href=${link("who", { key: person })}>Choose another client</a>`;
   if (people.length === 0) return another;
+  const options = [["", "without a key"], ...people.map((key) => [key, plain(key, 60)])];
   return html`<div class="choices">
-    <label class="field"
-      >Person, by API key
-      <select value=${person ?? ""} onChange=${(event) => go(linkWith({ key: event.target.value, person: null }))}>
-        <option value="">without a key</option>
-        ${people.map((key) => html`<option key=${key} value=${key} selected=${key === person}>${plain(key, 60)}</option>`)}
-      </select>
-    </label>
+    <${Choice} label="Person, by API key" value=${person ?? ""} options=${options} onChange=${(key) => go(linkWith({ key, person: null }))} />
     ${another}
   </div>`;
 }
@@ -247,10 +242,7 @@ function Tools({ answer, params }) {
     <${Causes} hidden=${hidden.filter((it) => matches(it.name))} />
     <div class="choices">
       <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
-      <label class="choice"
-        ><input type="checkbox" checked=${all} disabled=${hidden.length === 0} onChange=${toggle} /> also those that it
-        ${" "}gets
-      </label>
+      <${CheckBox} checked=${all} disabled=${hidden.length === 0} onChange=${toggle}>also those that it gets<//>
     </div>
     ${rows.length === 0
       ? html`<p class="empty">${all ? NO_TOOL : NO_HIDDEN_TOOL}</p>`
