@@ -174,7 +174,7 @@ function Answer({ answer, params }) {
       <ol class="steps">
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
-            <span class="step">${step}</span>
+            <span>${step}</span>
             <span>${sentence(detail)}${ruleIn(detail)}${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
