@@ -81,15 +81,23 @@ class Call extends Component {
 
   async componentDidMount() {
     this.heading.current?.focus();
-    const { tool, params, status } = this.props;
-    // The choice stays as it is when other clients come.
-    if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(status.clients ?? []));
+    this.chooseFirst();
     try {
-      const { original } = await getTool(tool);
+      const { original } = await getTool(this.props.tool);
       this.setState({ original, error: null });
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  componentDidUpdate() {
+    this.chooseFirst();
+  }
+
+  /** Writes the first choice into an address without one, where it stays when other clients come. */
+  chooseFirst() {
+    const { params, status } = this.props;
+    if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(status.clients ?? []));
   }
 
   fail(error) {

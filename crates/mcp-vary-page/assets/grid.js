@@ -50,11 +50,12 @@ export class Grid extends Component {
     return [Math.max(0, top - MARGIN), Math.min(this.props.rows.length, top + fitting + 1 + MARGIN)];
   }
 
-  scrolled = () => this.setState({ top: this.box.current.scrollTop });
+  scrolled = (event) => this.setState({ top: event.currentTarget.scrollTop });
 
-  /** Scrolls the table until the row is in sight. */
+  /** Scrolls the table, unless it is gone meanwhile, until the row is in sight. */
   reveal(row) {
     const box = this.box.current;
+    if (!box) return;
     const top = row * this.rowHeight;
     const lowest = top + this.rowHeight - this.state.height;
     if (top < box.scrollTop) box.scrollTop = top;
@@ -64,6 +65,7 @@ export class Grid extends Component {
   /** Moves the focus to a cell, which is then in sight. */
   focus(row, column) {
     const box = this.box.current;
+    if (!box) return;
     this.reveal(row);
     this.setState({ top: box.scrollTop, row, column }, () => {
       const cell = box.querySelector(`[data-cell="${row}-${column}"]`);
