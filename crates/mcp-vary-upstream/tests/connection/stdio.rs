@@ -205,12 +205,12 @@ async fn a_server_that_is_not_ready_in_time_is_said_to_have_come_as_far_as_it_di
         ),
     ] {
         let mut config = config(temper);
-        config.limits.handshake = Duration::from_secs(2);
+        config.limits.handshake = Duration::from_secs(5);
         let error = fails(config).await;
         says(&error, &parts);
         says(
             &error,
-            &["not ready within 2s: it ", "raise its `start-timeout`"],
+            &["not ready within 5s: it ", "raise its `start-timeout`"],
         );
     }
     let mut config = config("late-deaf");
