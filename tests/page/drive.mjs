@@ -212,7 +212,8 @@ async function clickRenamed(page) {
   const renamed = page.locator(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) }).first();
   await renamed.waitFor({ timeout: 5_000 });
   await page.locator(".calls .grid tbody tr").first().hover();
-  await renamed.click({ timeout: 5_000 });
+  // In the middle of the row may be the link to its client.
+  await renamed.getByText("ok", { exact: true }).click({ timeout: 5_000 });
   await page.waitForSelector(".panel .diff");
 }
 
