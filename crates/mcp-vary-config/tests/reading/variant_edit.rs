@@ -178,7 +178,7 @@ fn what_cannot_be_written_is_refused_with_its_reason() {
     refuses("x", mixed, &value, "the file would not read as before");
 }
 
-/// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
+/// OP-9: the token of the page does not let its holder read environment variables or files of the gateway.
 #[test]
 fn no_variable_is_written_to_another_place() {
     let text = "variants:\n  few: {hints: {a: '${A}'}}\n";
@@ -244,7 +244,7 @@ fn rules_of_clients_come_and_go_with_their_key() {
     gives(after, &[], before);
 }
 
-/// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
+/// OP-9: the token of the page does not let its holder read environment variables or files of the gateway.
 #[test]
 fn rules_of_clients_have_no_variable_and_show_no_header() {
     let why = give(RULES, &["${HOME}"]).unwrap_err();

@@ -1,5 +1,6 @@
-//! The operator's listeners: the status of the gateway, its page, and commands. They need the operator's token where others of
-//! this machine can connect, too. Where there is no page, only the people in the status do.
+//! The operator's listeners: the status of the gateway, its page, and commands. If other users of this machine can connect,
+//! every request needs the operator's token. Without a page, `/status` alone needs none, but then leaves out people and what
+//! programs wrote to standard error.
 
 use std::sync::Arc;
 use std::time::Instant;

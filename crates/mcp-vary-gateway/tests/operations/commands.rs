@@ -126,13 +126,20 @@ async fn commands_need_the_token_and_this_machines_name() {
 }
 
 #[tokio::test]
-async fn without_a_page_the_status_has_people_only_for_who_has_the_token() {
+async fn without_a_page_the_status_shows_people_and_standard_error_only_with_the_token() {
     let keys = Authentication::new(keys_with_groups(&["ann"]), None, false);
-    let (harness, address, _requests) =
-        commanded_with(|config| config.authentication = Some(keys.unwrap())).await;
+    let ends = ["-c", "echo no licence >&2; exit 3"].map(str::to_owned);
+    let (harness, address, _requests) = commanded_with(|config| {
+        config.authentication = Some(keys.unwrap());
+        let broken = UpstreamConfig::new("broken", Target::command("sh", ends));
+        config.servers.push(broken);
+    })
+    .await;
     ask_modern(&harness, &key("ann"), "tools/list", json!({})).await;
     let get = || post("/status").line("GET /status HTTP/1.1");
+    until(async || get().send_to(address).await.text().contains("no licence")).await;
     let shown = get().send_to(address).await.json();
+    shown.has("/servers/1/stderr", json!(["no licence"]));
     shown.has("/people/0/person", "ann");
     shown.has("/savings/clients/0/person", "ann");
     assert_eq!(shown.get("peopleNeedToken"), None);
@@ -142,7 +149,9 @@ async fn without_a_page_the_status_has_people_only_for_who_has_the_token() {
     ] {
         let answer = hidden.send_to(address).await;
         assert_eq!(answer.status, 200, "{hidden:?}");
-        assert!(!answer.text().contains(r#""ann""#), "{}", answer.text());
+        let text = answer.text();
+        assert!(!text.contains(r#""ann""#), "{text}");
+        assert!(!text.contains("no licence"), "{text}");
         let status = answer.json();
         assert_eq!(status.get("people"), None);
         status.has("/savings/clients", json!([]));

@@ -150,7 +150,7 @@ async fn a_draft_shows_the_rules_of_its_clients() {
     assert_eq!(draft["diff"], "", "{draft}");
 }
 
-/// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
+/// OP-9: the token of the page does not let its holder read environment variables or files of the gateway.
 #[tokio::test]
 async fn a_draft_reads_no_variable() {
     let shown = Shown::with(VARIANTS).await;
