@@ -1,5 +1,6 @@
 //! Changes one variant, and which clients get it, in the text of a file.
 
+use std::collections::BTreeSet;
 use std::iter;
 
 use serde_json::{Map, Value as Json, json};
@@ -133,7 +134,10 @@ fn set_clients(root: &mut Map<String, Json>, id: &str, clients: &[String]) -> Re
             .iter()
             .any(|rule| client_of(rule, id) == Some(name))
     };
-    let new = clients.iter().filter(|name| !has_rule(name));
+    let mut names = BTreeSet::new();
+    let new = clients
+        .iter()
+        .filter(|name| !has_rule(name) && names.insert(*name));
     let added: Vec<_> = new
         .map(|name| json!({"name": name, "variant": id}))
         .collect();

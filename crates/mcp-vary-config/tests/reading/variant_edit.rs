@@ -242,6 +242,8 @@ fn rules_of_clients_come_and_go_with_their_key() {
     let after = "variants: {few: {}}\nservers: {}\nclients:\n  - {name: cursor, variant: few}";
     gives(before, &["cursor"], after);
     gives(after, &[], before);
+    let twice = give(before, &["cursor", "cursor"]).unwrap();
+    assert_eq!(twice.text, after);
 }
 
 /// OP-9: the token of the page does not let its holder read environment variables or files of the gateway.
