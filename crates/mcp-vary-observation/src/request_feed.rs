@@ -224,15 +224,17 @@ impl FinishedCall {
     }
 }
 
-/// The `text` of an error, without what may be a secret of the URI that the request names: servers repeat it.
-pub(super) fn without_uri_secrets(text: String, record: &Record) -> String {
-    let Some(target) = record.target.as_ref().filter(|target| is_uri(target.kind)) else {
-        return text;
-    };
-    let names = std::iter::once(&target.name).chain(&target.upstream_name);
-    names.fold(text, |shown, uri| {
+/// The beginning of the `text` of an error, without what may be a secret of the URI that the request names: servers repeat
+/// it.
+pub(super) fn shown_error(text: String, record: &Record) -> String {
+    let target = record.target.as_ref();
+    let uris = target.filter(|target| is_uri(target.kind)).into_iter();
+    let names = uris.flat_map(|target| std::iter::once(&target.name).chain(&target.upstream_name));
+    // It is cut last: a part of a URI would not be found.
+    let shown = names.fold(text, |shown, uri| {
         shown.replace(uri.as_str(), &without_secrets(uri.as_str()))
-    })
+    });
+    LongText::new(shown).as_str().to_owned()
 }
 
 const fn is_uri(kind: TargetKind) -> bool {
@@ -359,11 +361,20 @@ mod tests {
             target.upstream_name = Some(LongText::new("file:///t?key=s3"));
             record.target = Some(target);
             let text = "neither db://u:p@h/t?key=s3 nor file:///t?key=s3";
-            assert_eq!(without_uri_secrets(text.to_owned(), &record), expected);
+            assert_eq!(shown_error(text.to_owned(), &record), expected);
+            let cut = shown_error(format!("{text} {}", "é".repeat(3000)), &record);
+            assert!(cut.starts_with(expected) && cut.contains('…'), "{cut}");
+            assert!(cut.len() <= 1024, "{cut}");
         };
         shows(TargetKind::Resource, "neither db://h/t nor file:///t");
         let as_written = "neither db://u:p@h/t?key=s3 nor file:///t?key=s3";
         shows(TargetKind::Tool, as_written);
+        let mut record = Record::new(Event::Request, Outcome::Error);
+        let uri = LongText::new("db://u:p@h/t?key=s3");
+        record.target = Some(Target::new(TargetKind::Resource, uri));
+        let across = format!("{} db://u:p@h/t?key=s3", "x".repeat(1010));
+        let shown = shown_error(across, &record);
+        assert!(!shown.contains("u:p"), "{shown}");
     }
 
     #[test]

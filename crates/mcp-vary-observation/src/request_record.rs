@@ -27,7 +27,7 @@ use crate::finished_call::FinishedCall;
 use crate::origin::{Origin, actor};
 use crate::outcome::{code_of, failure_text, outcome};
 use crate::people::Person;
-use crate::request_feed::{ReportedCall, without_uri_secrets};
+use crate::request_feed::{ReportedCall, shown_error};
 use crate::{request_line, subject};
 
 /// A request that is to be recorded.
@@ -367,7 +367,7 @@ impl RequestRecord {
             let audited = self.service.as_ref().zip(record.arguments.as_ref());
             reported.end(FinishedCall {
                 arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
-                error: error.map(|text| without_uri_secrets(text, &record)),
+                error: error.map(|text| shown_error(text, &record)),
                 ..FinishedCall::new(&record, server.as_ref())
             });
         }
