@@ -86,7 +86,7 @@ export class CallLog {
   /** Gets the calls that ended before the stream began. After a restart they are those of the new process. */
   async load() {
     const { calls } = await get("/api/last-calls");
-    this.loaded = calls[0]?.id ?? 0;
+    this.loaded = new Set(calls.map(({ id }) => id));
     this.calls = calls;
     this.waiting = [];
     this.dropped = 0;
@@ -96,7 +96,7 @@ export class CallLog {
   take(event, data) {
     if (event === "dropped") this.dropped += data.count;
     // Those that ended while the list was read are in it.
-    if (event !== "call" || data.id <= this.loaded) return;
+    if (event !== "call" || this.loaded?.has(data.id)) return;
     this.waiting.push(data);
     if (this.waiting.length > MOST_CALLS) this.waiting.shift();
   }

@@ -217,7 +217,7 @@ export class Draft extends Component {
         <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
         <${Suggest} clients=${status?.clients} suggested=${this.suggested} ...${{ failed }} />
         ${suggestion?.value === value &&
-        html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${answer ? plural(answer.tokens, "token") : "…"}</strong></p>`}
+        html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${answer && !isPending && !error ? plural(answer.tokens, "token") : "…"}</strong></p>`}
       <//>
       <${Step} number="2" title="Tools">
         <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => this.change(setCompact(id, value, event.target.checked))}>

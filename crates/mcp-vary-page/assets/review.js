@@ -119,7 +119,7 @@ const TABLES = [
     "No message was refused or dropped for another reason since the start."],
   ["Deprecated variants in use", ["#requests", "client", "variant", "replacement", "removal"], "deprecated",
     ({ client, variant, replacement, removalDate, daysLeft, requests }) => [
-      client?.name ? callCount(requests, { client: client.name }, `calls of ${client.name}`) : count(requests),
+      count(requests),
       client?.name ? html`<${ClientLink} client=${client} />` : "other clients",
       name(variant), name(replacement), removal(removalDate, daysLeft),
     ],

@@ -70,7 +70,7 @@ export class Who extends Component {
       const answer = body && (await post("/api/explain", body));
       if (number === this.asked) this.setState({ answer: answer && { ...answer, person: text("key") }, error: null });
     } catch (error) {
-      this.setState({ answer: null, error });
+      if (number === this.asked) this.setState({ answer: null, error });
       failed(error);
     }
   }
