@@ -159,8 +159,8 @@ impl SubscriptionHub {
         let unsent = entries.filter(|(_, subscriber)| {
             let session = subscriber.session.as_ref();
             session.is_none_or(|session| !elsewhere.contains(session))
+                && subscriber.placement.shows_server_on(id, &method)
                 && subscriber.declares_extension_of(&method)
-                && subscriber.placement.shows_server_on(id)
                 && !subscriber.send(&notification)
         });
         let late: Vec<_> = unsent.map(|(number, _)| *number).collect();

@@ -9,6 +9,7 @@ use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::extension_methods::known_extension;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -75,9 +76,9 @@ impl Placement {
         item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.name))
     }
 
-    /// Whether a variant of the subscriber shows the server on this connection of its class: an item of it, or all that
-    /// it has.
-    pub(super) fn shows_server_on(&self, id: ConnectionId) -> bool {
+    /// Whether a variant of the subscriber shows the server on this connection of its class to the extension of `method`:
+    /// skills of it, or else an item of it or all that it has.
+    pub(super) fn shows_server_on(&self, id: ConnectionId, method: &str) -> bool {
         let mut sources = ServerIndex::enumerate(self.class.sources());
         let Some((server, source)) = sources.find(|(_, source)| source.id == id) else {
             return false;
@@ -85,11 +86,11 @@ impl Placement {
         let catalog = self.class.catalog.current();
         self.variants.iter().any(|variant| {
             let view = variant.declared_view();
-            !self
-                .variants()
-                .config(view)
-                .hides_something_of(&source.name)
-                || catalog.lists_some_of(view, server)
+            let config = self.variants().config(view);
+            if known_extension(method).is_some() {
+                return config.may_show_skills_of(&source.name);
+            }
+            !config.hides_something_of(&source.name) || catalog.lists_some_of(view, server)
         })
     }
 

@@ -235,7 +235,8 @@ async fn a_method_goes_to_the_only_program_that_declares_its_extension() {
 /// them once that declared the extension and sees something of the server.
 async fn reaches_all_that_declared_it(era: Era, kind: ClientKind) {
     let stage = ChangingServer::new(era);
-    stage.declare(json!({"tools": {"listChanged": true}, "extensions": {LEDGER: {}}}));
+    let declared = json!({"extensions": {LEDGER: {}, SKILLS: {}}});
+    stage.declare(json!({"tools": {"listChanged": true}, "extensions": declared["extensions"]}));
     let mut hiding = variant("hiding");
     hiding.tools = selection(json!({"include": ["second"]}));
     let all = vec![variant("whole"), hiding];
@@ -248,7 +249,6 @@ async fn reaches_all_that_declared_it(era: Era, kind: ClientKind) {
         client.ask("tools/list", json!({})).await;
         client
     };
-    let declared = json!({"extensions": {LEDGER: {}}});
     let mut receivers = vec![
         listening(None, &declared).await,
         listening(None, &declared).await,
@@ -275,6 +275,12 @@ async fn reaches_all_that_declared_it(era: Era, kind: ClientKind) {
             Value::Null
         };
         assert_eq!(*subscription, expected, "{era:?} {kind:?} {message}");
+    }
+    // A variant that hides tools says nothing of skills.
+    stage.notify_all("notifications/skills/updated", &json!({}));
+    for client in receivers.iter_mut().chain(others.iter_mut().skip(1)) {
+        let message = client.receive().await;
+        message.has("/method", "notifications/skills/updated");
     }
     stage.set_tools(&["first", "second"]);
     stage.notify_list_changed("tools");
