@@ -196,12 +196,12 @@ fn every_client_gets_vary_and_its_servers_back() {
     assert_eq!(servers["dead"], json!({"command": "/nonexistent/server"}));
     assert!(servers["sky"].is_null(), "{servers}");
     let url = servers["vary"]["url"].as_str().unwrap();
+    let listed = user.run(&["tools", url]).exited(0);
+    assert_contains(&listed.stdout, &["get_weather"]);
     let status = user.run(&["status", "--json"]).json(0);
     let mut variants = status["variants"].as_array().unwrap().iter();
     let cursor = variants.find(|variant| variant["id"] == "cursor").unwrap();
     assert_eq!(cursor["tools"], 2, "{status}");
-    let listed = user.run(&["tools", url]).exited(0);
-    assert_contains(&listed.stdout, &["get_weather"]);
     let again = user.run(&["up", "--yes"]).exited(0);
     assert_contains(
         &again.stderr,
