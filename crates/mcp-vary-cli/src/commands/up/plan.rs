@@ -137,7 +137,7 @@ impl Plan {
     /// What changes in each file, without secrets.
     pub(crate) fn diff(&self, home: &Home) -> String {
         let mut secrets = Secrets::default();
-        for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
+        for (name, value) in home.all().flat_map(FoundClient::values) {
             secrets.add(&name, &value);
         }
         let variables = self.spec.variables.values();
