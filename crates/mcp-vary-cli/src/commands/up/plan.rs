@@ -169,10 +169,13 @@ impl Plan {
     pub(crate) async fn is_up(&self) -> Result<bool, Failure> {
         let address = &self.spec.address;
         let is_answering = TcpStream::connect(address).await.is_ok();
-        if is_answering && !self.manager.is_running() {
+        // Where it was started: the configuration may have another `listen` since.
+        let listen = self.manager.listen();
+        let served = listen.and_then(|listen| reachable(&listen).ok());
+        if is_answering && served.is_none_or(|served| served.to_string() != *address) {
             let path = self.spec.configuration.display();
             return Err(Failure::command(format!(
-                "{address} is in use by another program, so Vary does not run; end that program, or change \
+                "{address} is in use by another program, so Vary cannot listen there; end that program, or change \
                  `listen` in {path}, then: vary up"
             )));
         }
