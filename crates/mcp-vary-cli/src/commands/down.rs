@@ -7,7 +7,7 @@ use crate::commands::up::args::Down;
 use crate::commands::up::configuration;
 use crate::commands::up::journal::{self, Journal};
 use crate::failure::{Failure, Verdict};
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 use crate::service;
 use crate::stop::Stop;
 
@@ -44,13 +44,13 @@ fn finish(mut journal: Journal, directory: &Path, is_all: bool) -> Result<(), Fa
     let shown = path.display();
     if !is_all {
         journal.store(directory)?;
-        notice(&sanitize(&format!(
+        notice(&sanitize_line(&format!(
             "the configuration stays: {shown}; to remove it: vary down --all"
         )));
         return Ok(());
     }
     file::delete(&path)?;
     Journal::delete(directory)?;
-    notice(&sanitize(&format!("removed {shown}")));
+    notice(&sanitize_line(&format!("removed {shown}")));
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::commands::connect::file::ClientFile;
 use crate::environment::{environment, program_path, variable};
 use crate::failure::Failure;
 use crate::file;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 use crate::service::{self, Manager, ServiceFile, ServiceSpec};
 use crate::serving::start_report::root_note;
 use crate::serving::{LISTEN, endpoint_url};
@@ -145,7 +145,7 @@ impl Plan {
         let mut out = String::new();
         let of_clients = self.clients.iter().flat_map(|planned| &planned.operations);
         for operation in self.service.iter().chain(of_clients) {
-            let name = operation.path.display().to_string();
+            let name = sanitize_line(&operation.path.display().to_string());
             let purpose = match operation.kind {
                 Kind::Beside(_) => "for `vary down`",
                 // Its variables are written with other escapes.
@@ -235,7 +235,7 @@ impl Plan {
                 Ok(()) => notice(&format!("{title} has Vary: {}", planned.client.see)),
                 Err(why) => {
                     is_whole = false;
-                    notice(&sanitize(&format!("{title} is left as it is: {why}")));
+                    notice(&sanitize_line(&format!("{title} is left as it is: {why}")));
                 }
             }
         }
@@ -288,7 +288,7 @@ impl Plan {
     /// What a user may want to do next.
     fn report(&self, home: &Home) {
         let advice = self.token_advice(home);
-        advice.iter().for_each(|line| notice(&sanitize(line)));
+        advice.iter().for_each(|line| notice(&sanitize_line(line)));
         self.manager.note().iter().for_each(|note| notice(note));
         if self.has_page {
             notice("the page of Vary: vary open");
@@ -366,17 +366,17 @@ fn service_settings(
             Some(value) => {
                 variables.insert(name, value);
             }
-            None => notice(&sanitize(&format!(
+            None => notice(&sanitize_line(&format!(
                 "not set here, and needed by a server: `{name}`"
             ))),
         }
     }
     if !variables.is_empty() {
         let names: Vec<_> = variables.keys().map(|name| format!("`{name}`")).collect();
-        notice(&format!(
+        notice(&sanitize_line(&format!(
             "the service gets the variables: {}",
             names.join(", ")
-        ));
+        )));
     }
     root_note(&read.file.servers)
         .iter()
