@@ -23,7 +23,9 @@ pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> 
             notice(&format!("ended Vary, which ran {}", manager.description()));
         }
         if !is_whole {
-            notice("clients whose files are not given back have no servers of Vary until then");
+            notice(
+                "Vary has ended, so clients whose files were not given back cannot use its servers",
+            );
             notice("repair that, then type `vary down` again");
             return Ok(Verdict::Failed);
         }

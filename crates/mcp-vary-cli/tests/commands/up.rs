@@ -544,7 +544,7 @@ fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
     for _ in 0..2 {
         let run = user.run(&["down"]).exited(1);
         assert_contains(&run.stderr, &[&format!("not given back: {path}:"), &repair]);
-        let end = "clients whose files are not given back have no servers of Vary until then\n\
+        let end = "Vary has ended, so clients whose files were not given back cannot use its servers\n\
                    repair that, then type `vary down` again\n";
         assert_ends(&run.stderr, end);
     }
