@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::file;
 use crate::print::servers::plural;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 
 /// A file that is read from its first record on.
 pub(crate) struct LogFile {
@@ -123,7 +123,7 @@ impl SkippedLines {
         if self.count > 0 {
             let (lines, first) = (plural(self.count, "line"), self.first);
             let note = format!("note: {file}: skipped {lines} {what}; the first is line {first}");
-            notice(&sanitize(&note));
+            notice(&sanitize_line(&note));
         }
     }
 }

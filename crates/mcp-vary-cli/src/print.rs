@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::text::is_invisible;
+pub(crate) use mcp_vary::text::sanitize_line;
 use mcp_vary_base::io_error;
 use serde_json::Value;
 use unicode_width::UnicodeWidthChar as _;
@@ -211,12 +212,6 @@ pub(crate) fn sanitize(text: &str) -> String {
     out
 }
 
-/// Makes a line with the text of others safe for a terminal: line breaks are escaped, too, so that no name looks like
-/// another line.
-pub(crate) fn sanitize_line(line: &str) -> String {
-    sanitize(&line.replace('\n', "\\n"))
-}
-
 /// Makes JSON text safe for a terminal: escapes invisible characters in its strings, so that the JSON stays the same.
 pub(crate) fn sanitize_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -236,7 +231,7 @@ pub(crate) fn sanitize_json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{sanitize, sanitize_json, sanitize_line};
+    use super::{sanitize, sanitize_json};
 
     #[test]
     fn a_peer_cannot_drive_the_terminal() {
@@ -245,7 +240,6 @@ mod tests {
             "a\\u{1b}[2J\n    b\\u{202e}"
         );
         assert_eq!(sanitize("größer 世界"), "größer 世界");
-        assert_eq!(sanitize_line("`a\nnote: b`\x1b"), "`a\\nnote: b`\\u{1b}");
     }
 
     #[track_caller]

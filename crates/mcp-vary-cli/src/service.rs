@@ -22,6 +22,7 @@ use crate::environment::{path_variable, state_directory, variable};
 use crate::failure::Failure;
 use crate::file::unwritable;
 use crate::operator::client::{GatewayAddress, about, running, status_at};
+use crate::serving::LISTEN;
 
 /// What runs as the service.
 #[derive(Clone, Debug)]
@@ -267,6 +268,12 @@ impl Manager {
     /// Whether the gateway of the service answers.
     pub(crate) fn is_running(self) -> bool {
         self.socket().is_some()
+    }
+
+    /// The `listen` of the configuration with which the gateway of the service was started; `None` if it does not answer.
+    pub(crate) fn listen(self) -> Option<String> {
+        let description = about(&self.socket()?);
+        Some(description["listen"].as_str().unwrap_or(LISTEN).to_owned())
     }
 
     /// Whether the gateway of the service was started from the program that is at `path` now.

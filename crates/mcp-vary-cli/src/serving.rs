@@ -385,7 +385,9 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
                 "{address} is in use by another program, or twice in this command; choose another: {flag} 127.0.0.1:8810"
             )
         }
-        io::ErrorKind::InvalidInput if is_above_ports(address) => {
+        io::ErrorKind::InvalidInput
+            if port(address).is_some_and(|port| port > u64::from(u16::MAX)) =>
+        {
             format!("`{address}`: ports end at 65535; choose a smaller one with {flag}")
         }
         io::ErrorKind::InvalidInput => {
@@ -393,9 +395,11 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
                 "`{address}` is not an address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
             )
         }
-        io::ErrorKind::PermissionDenied => format!(
-            "{address} cannot be listened on: ports below 1024 need root; choose another: {flag} 127.0.0.1:8810"
-        ),
+        io::ErrorKind::PermissionDenied if port(address).is_some_and(|port| port < 1024) => {
+            format!(
+                "{address} cannot be listened on: ports below 1024 need root; choose another: {flag} 127.0.0.1:8810"
+            )
+        }
         _ => format!(
             "{address} cannot be listened on: {}; choose another with {flag}",
             io_error::describe(error)
@@ -403,11 +407,10 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     })
 }
 
-/// Whether `address` is a number, or ends with one, that is too large for a port.
-fn is_above_ports(address: &str) -> bool {
+/// The number that `address` is, or ends with.
+fn port(address: &str) -> Option<u64> {
     let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
-    port.parse::<u64>()
-        .is_ok_and(|port| port > u64::from(u16::MAX))
+    port.parse().ok()
 }
 
 /// Whether what listens on `address` answers at `path` with these `words`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_vary::text::is_invisible;
+use mcp_vary::text::sanitize_line;
 
 /// A position in a file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -88,7 +88,7 @@ impl Diagnostic {
             key => format!("`{key}` "),
         };
         let fix = self.fix.iter().map(|fix| format!("; {fix}"));
-        visible(&format!("{key}{}{}", self.what, fix.collect::<String>()))
+        sanitize_line(&format!("{key}{}{}", self.what, fix.collect::<String>()))
     }
 
     pub(super) fn with_fix(mut self, fix: impl Into<String>) -> Self {
@@ -165,19 +165,6 @@ fn plain(key: &str) -> String {
 const LONGEST_KEY: usize = 64;
 /// The fewest letters at the beginning of a name that suggest it.
 const SHORTEST_BEGINNING: usize = 7;
-
-/// The text with control characters and invisible ones escaped, also line breaks: it cannot look like another line.
-pub(crate) fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_invisible(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
 
 #[cfg(test)]
 mod tests {

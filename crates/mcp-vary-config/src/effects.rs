@@ -1,11 +1,12 @@
 //! What a gateway with a configuration would start and send, as the file writes it: for the question whether a file may
 //! be used that nobody named.
 
+use mcp_vary::text::sanitize_line;
 use mcp_vary_upstream::command_line::shell_word;
 use mcp_vary_upstream::secret::is_secret;
 
 use super::{mcp_json, server};
-use crate::diagnostic::{Diagnostics, visible};
+use crate::diagnostic::Diagnostics;
 use crate::document::{self, Entry, Node, Value, join};
 
 /// A server with all that it is started or reached with, or another setting that reaches beyond the gateway.
@@ -101,7 +102,7 @@ fn server_effect(server: &Entry) -> Effect {
     }
     lines.append(&mut others);
     Effect {
-        name: visible(&server::plain_name(&server.key)),
+        name: sanitize_line(&server::plain_name(&server.key)),
         lines,
     }
 }
@@ -144,9 +145,9 @@ fn find_others(path: &str, node: &Node, is_shown: bool, into: &mut Vec<Effect>) 
             } else if is_address {
                 address(text)
             } else {
-                visible(text)
+                sanitize_line(text)
             };
-            let name = visible(path);
+            let name = sanitize_line(path);
             let lines = vec![shown];
             into.push(Effect { name, lines });
         }
@@ -167,7 +168,7 @@ fn environment(node: &Node) -> Vec<String> {
         let text = written(&entry.node);
         let is_hidden = is_literal_secret(&entry.key, &text) && !text.contains(char::is_whitespace);
         let value = if is_hidden { HIDDEN } else { &text };
-        visible(&format!("sets {}={value}", entry.key))
+        sanitize_line(&format!("sets {}={value}", entry.key))
     });
     lines.collect()
 }
@@ -178,7 +179,7 @@ fn headers(node: &Node) -> Vec<String> {
         let mut members = entry.node.entries().iter();
         if let Some(command) = members.find(|member| member.key == "command") {
             let command: Vec<String> = items(&command.node).iter().map(word).collect();
-            let name = visible(&entry.key);
+            let name = sanitize_line(&entry.key);
             return format!(
                 "runs {} and sends what it prints as {name}",
                 command.join(" ")
@@ -187,7 +188,7 @@ fn headers(node: &Node) -> Vec<String> {
         let text = written(&entry.node);
         let is_hidden = is_literal_secret(&entry.key, &text);
         let value = if is_hidden { HIDDEN } else { &text };
-        visible(&format!("sends {}: {value}", entry.key))
+        sanitize_line(&format!("sends {}: {value}", entry.key))
     });
     lines.collect()
 }
@@ -214,9 +215,9 @@ fn address(text: &str) -> String {
         Some((uri, authority)) if !text.contains("${") => {
             let host = authority.as_str().rsplit('@').next().unwrap_or_default();
             let scheme = uri.scheme_str().unwrap_or_default();
-            visible(&format!("{scheme}://{host}{}", uri.path()))
+            sanitize_line(&format!("{scheme}://{host}{}", uri.path()))
         }
-        _ => visible(text),
+        _ => sanitize_line(text),
     }
 }
 
@@ -243,7 +244,7 @@ fn items(node: &Node) -> &[Node] {
 
 /// A value as a shell reads it.
 fn word(node: &Node) -> String {
-    visible(&shell_word(&written(node)))
+    sanitize_line(&shell_word(&written(node)))
 }
 
 /// A value on one line.

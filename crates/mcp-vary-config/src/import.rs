@@ -76,7 +76,7 @@ impl<'a> ImportSource<'a> {
     }
 
     /// Sets the directory of the project whose file this is. Programs run there, and the configuration has variables in
-    /// place of what looks like secrets.
+    /// place of what looks like secrets: one for each secret, with numbers where names are the same.
     #[must_use]
     pub const fn with_project(mut self, directory: &'a str) -> Self {
         self.project = Some(directory);
@@ -196,6 +196,7 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
     for file in files {
         let mut found = Found {
             project: file.project.map(str::to_owned),
+            secret_values: std::mem::take(&mut all.secret_values),
             ..Found::default()
         };
         let read = format::read(file, &mut found);
@@ -206,6 +207,7 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
                 all: diagnostics,
             });
         }
+        all.secret_values = found.secret_values;
         all.left_out.append(&mut found.left_out);
         let change = |note| Note::new(file.name, NoteKind::Change, note);
         let secret = |note| Note::new(file.name, NoteKind::Secret, note);
@@ -264,9 +266,23 @@ struct Found {
     left_out: Vec<String>,
     /// The directory of the project whose file it is.
     project: Option<String>,
+    /// The secrets of projects, also of earlier files, by the variables that stand for them.
+    secret_values: BTreeMap<String, String>,
 }
 
 impl Found {
+    /// The variable that stands for a `secret`: `base`, or with a number if that stands for another one.
+    fn variable_for(&mut self, base: &str, secret: &str) -> String {
+        let numbered = (2_usize..).map(|number| format!("{base}_{number}"));
+        let mut names = std::iter::once(base.to_owned()).chain(numbered);
+        let values = &self.secret_values;
+        let is_free = |name: &String| values.get(name).is_none_or(|known| known == secret);
+        let variable = names.find(is_free).unwrap_or_else(|| base.to_owned());
+        self.secret_values
+            .insert(variable.clone(), secret.to_owned());
+        variable
+    }
+
     fn note(&mut self, field: &Located<'_>, what: impl Into<String>, fix: impl Into<String>) {
         let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
         self.notes.push(note.with_fix(fix));
@@ -296,6 +312,8 @@ struct All {
     /// The names in use, each with the file that it comes from.
     names: BTreeMap<String, String>,
     variables: BTreeMap<String, String>,
+    /// The secrets of projects, by the variables that stand for them.
+    secret_values: BTreeMap<String, String>,
     notes: Vec<Note>,
     left_out: Vec<String>,
     files: Vec<ImportedFile>,

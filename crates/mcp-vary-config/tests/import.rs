@@ -248,6 +248,41 @@ fn the_file_of_a_project_has_variables_for_secrets_and_its_programs_run_there() 
     assert_eq!(directories, ["/p/${A}/./sub", "/p/${A}"]);
 }
 
+#[test]
+fn different_secrets_of_projects_are_different_variables() {
+    let servers = |server: &str, args: serde_json::Value, key: &str| {
+        let entry = serde_json::json!({"command": "x", "args": args, "env": {"API_KEY": key}});
+        serde_json::json!({"mcpServers": {server: entry}}).to_string()
+    };
+    let url = "https://u:first-pw@h/mcp?token=second-value";
+    let args = serde_json::json!(["--token", "first-value", "--key", "second-value", url]);
+    let one = servers("a", args, "of-one-server");
+    let two = servers("b", serde_json::json!([]), "of-two-servers");
+    let three = servers("c", serde_json::json!([]), "of-one-server");
+    let project = |name, text| ImportSource::new(name, text).with_project("/p");
+    let files = [
+        project("1.json", &one),
+        project("2.json", &two),
+        project("3.json", &three),
+    ];
+    let imported = import(&files).unwrap();
+    for line in [
+        "args: [--token, \"${A_KEY}\", --key, \"${A_KEY_2}\", \"https://${A_KEY_3}@h/mcp?token=${A_KEY_2}\"]\n",
+        "  b:\n    command: x\n    env:\n      API_KEY: \"${API_KEY_2}\"\n",
+        "  c:\n    command: x\n    env:\n      API_KEY: \"${API_KEY}\"\n",
+    ] {
+        assert!(imported.yaml.contains(line), "{line}: {}", imported.yaml);
+    }
+    let needed: Vec<&str> = imported.variables.iter().map(String::as_str).collect();
+    assert_eq!(
+        needed,
+        ["API_KEY", "API_KEY_2", "A_KEY", "A_KEY_2", "A_KEY_3"]
+    );
+    let note = "looks like a secret, and is `${A_KEY_3}` here; set the variable A_KEY_3";
+    let mut notes = imported.notes.iter();
+    assert!(notes.any(|found| found.to_string().ends_with(note)));
+}
+
 #[track_caller]
 fn refuses(file: ImportSource<'_>, expected: &str) {
     assert_eq!(import(&[file]).unwrap_err().to_string(), expected);

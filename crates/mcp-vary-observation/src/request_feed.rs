@@ -231,10 +231,25 @@ pub(super) fn shown_error(text: String, record: &Record) -> String {
     let uris = target.filter(|target| is_uri(target.kind)).into_iter();
     let names = uris.flat_map(|target| std::iter::once(&target.name).chain(&target.upstream_name));
     // It is cut last: a part of a URI would not be found.
-    let shown = names.fold(text, |shown, uri| {
-        shown.replace(uri.as_str(), &without_secrets(uri.as_str()))
-    });
+    let shown = names.fold(text, |shown, uri| without_secrets_of(uri.as_str(), &shown));
     LongText::new(shown).as_str().to_owned()
+}
+
+/// The `text` without what may be a secret of `uri`. If that was cut when it was recorded, what follows its beginning in the
+/// text, up to a space or a quote, goes with it.
+fn without_secrets_of(uri: &str, text: &str) -> String {
+    let cut = uri.strip_suffix(']').and_then(|cut| cut.rsplit_once("…[+"));
+    let Some((beginning, _)) = cut else {
+        return text.replace(uri, &without_secrets(uri));
+    };
+    let mut pieces = text.split(beginning);
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(|next: char| next.is_whitespace() || matches!(next, '"' | '\''));
+        let rest = end.and_then(|end| piece.get(end..)).unwrap_or_default();
+        shown.extend([&without_secrets(beginning), "…", rest]);
+    }
+    shown
 }
 
 const fn is_uri(kind: TargetKind) -> bool {
@@ -375,6 +390,10 @@ mod tests {
         let across = format!("{} db://u:p@h/t?key=s3", "x".repeat(1010));
         let shown = shown_error(across, &record);
         assert!(!shown.contains("u:p"), "{shown}");
+        let long = format!("db://u:p@h/t?key={}s3", "k".repeat(1100));
+        record.target = Some(Target::new(TargetKind::Resource, LongText::new(&long)));
+        let shown = shown_error(format!("no \"{long}\" here"), &record);
+        assert_eq!(shown, "no \"db://h/t…\" here");
     }
 
     #[test]

@@ -19,16 +19,22 @@ pub fn holds_secret(text: &str) -> bool {
     user_in(text).is_some() || parts.any(|part| secret_in(part).is_some())
 }
 
-/// `text`, whose name is `name`, with `reference` in place of each part that is probably secret; `None` if none is.
-pub fn replace_secrets(name: &str, text: &str, reference: &str) -> Option<String> {
+/// `text`, whose name is `name`, with `reference` of each part that is probably secret in its place; `None` if none is.
+pub fn replace_secrets(
+    name: &str,
+    text: &str,
+    mut reference: impl FnMut(&str) -> String,
+) -> Option<String> {
     if is_secret(name, text) {
-        return Some(format!("{}{reference}", scheme(text)));
+        let start = scheme(text);
+        let secret = text.trim().strip_prefix(start).unwrap_or_default();
+        return Some(format!("{start}{}", reference(secret)));
     }
     if !holds_secret(text) {
         return None;
     }
     let without_user = match user_in(text) {
-        Some(user) => text.replace(&format!("{user}@"), &format!("{reference}@")),
+        Some(user) => text.replace(&format!("{user}@"), &format!("{}@", reference(user))),
         None => text.to_owned(),
     };
     let parts = without_user.split_inclusive(ENDS).map(|part| {
@@ -38,7 +44,7 @@ pub fn replace_secrets(name: &str, text: &str, reference: &str) -> Option<String
         };
         let start = content.strip_suffix(secret).unwrap_or_default();
         let end = part.strip_prefix(content).unwrap_or_default();
-        format!("{start}{reference}{end}")
+        format!("{start}{}{end}", reference(secret))
     });
     Some(parts.collect())
 }
@@ -160,9 +166,15 @@ mod tests {
             ("TOKEN", "${TOKEN_OF_ME}", None),
             ("CONFIG_PATH", "/etc/config.json", None),
         ] {
-            let replaced = replace_secrets(name, text, "${X}");
+            let replaced = replace_secrets(name, text, |_| "${X}".to_owned());
             assert_eq!(replaced.as_deref(), expected, "{text}");
         }
         assert!(is_secret("GITHUB_PAT", "abcdefgh"));
+        let text = "https://u:pw@h/mcp?token=abcdefgh&key=ijklmnop";
+        let named = replace_secrets("", text, |secret| format!("<{secret}>"));
+        let expected = "https://<u:pw>@h/mcp?token=<abcdefgh>&key=<ijklmnop>";
+        assert_eq!(named.as_deref(), Some(expected));
+        let named = replace_secrets("Authorization", " Bearer abcdefgh ", str::to_owned);
+        assert_eq!(named.as_deref(), Some("Bearer abcdefgh"));
     }
 }

@@ -39,6 +39,29 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
+/// `text` in one line, with what is invisible escaped: also line breaks, so that no name looks like another line.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::text::sanitize_line;
+///
+/// assert_eq!(sanitize_line("`a\nnote: b`\u{1b}"), "`a\\nnote: b`\\u{1b}");
+/// assert_eq!(sanitize_line("größer\t世界"), "größer\\t世界");
+/// ```
+#[must_use]
+pub fn sanitize_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_invisible;

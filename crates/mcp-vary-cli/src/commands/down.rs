@@ -7,7 +7,7 @@ use crate::commands::up::args::Down;
 use crate::commands::up::configuration;
 use crate::commands::up::journal::{self, Journal};
 use crate::failure::{Failure, Verdict};
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 use crate::service;
 use crate::stop::Stop;
 
@@ -23,7 +23,9 @@ pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> 
             notice(&format!("ended Vary, which ran {}", manager.description()));
         }
         if !is_whole {
-            notice("clients whose files are not given back have no servers of Vary until then");
+            notice(
+                "Vary has ended, so clients whose files were not given back cannot use its servers",
+            );
             notice("repair that, then type `vary down` again");
             return Ok(Verdict::Failed);
         }
@@ -44,13 +46,13 @@ fn finish(mut journal: Journal, directory: &Path, is_all: bool) -> Result<(), Fa
     let shown = path.display();
     if !is_all {
         journal.store(directory)?;
-        notice(&sanitize(&format!(
+        notice(&sanitize_line(&format!(
             "the configuration stays: {shown}; to remove it: vary down --all"
         )));
         return Ok(());
     }
     file::delete(&path)?;
     Journal::delete(directory)?;
-    notice(&sanitize(&format!("removed {shown}")));
+    notice(&sanitize_line(&format!("removed {shown}")));
     Ok(())
 }

@@ -170,7 +170,8 @@ async fn page_code(
         (StatusCode::OK, Some(code)) => Ok(code.to_owned()),
         (StatusCode::UNAUTHORIZED, _) => Err(wrong_token(address)),
         _ => Err(no_page(&format!(
-            "it answers {status}: that is the address for clients of a Vary, or another program"
+            "it answers {status}: this is the address for clients of a running Vary, or another program; the page has \
+             another port"
         ))),
     }
 }

@@ -36,8 +36,8 @@ pub(crate) async fn run(args: Suggest, mut stop: Stop) -> Result<Verdict, Failur
     print::data(&to_text(&proposal))?;
     if usage.without_arguments > 0 {
         notice(
-            "To fix arguments, too: write `audit: {arguments: full}` into the file, which can log secrets, and type: vary suggest \
-             --audit FILE",
+            "to have arguments fixed, too, log them: set `arguments: full` under `audit`, which can log secrets, and after \
+             some calls type: vary suggest --audit FILE",
         );
     }
     Ok(Verdict::Fine)

@@ -123,6 +123,8 @@ async fn undo_interrupted(
         return Err(Failure::command("repair that, then type `vary up` again"));
     }
     journal.entries.clear();
+    journal.servers.clear();
+    journal.projects.clear();
     journal.is_unfinished = false;
     journal.store(directory)?;
     Ok(true)

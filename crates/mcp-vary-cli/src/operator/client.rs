@@ -360,12 +360,14 @@ const DEFAULT: &str = "127.0.0.1:8801";
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
     let fix = if has_directory() {
-        format!("`vary serve` prints the `admin` address; then: vary {command} ADDRESS")
+        format!(
+            "the operator's address has another port, which `vary serve` prints; then: vary {command} ADDRESS"
+        )
     } else {
         HOMELESS.to_owned()
     };
     format!(
-        "it answers {status}, so it is the address for clients of a Vary, or another program; {fix}"
+        "it answers {status}: this is the address for clients of a running Vary, or another program; {fix}"
     )
 }
 

@@ -257,6 +257,9 @@ fn lines_that_are_not_shown_are_counted_and_named() {
          note: {path}: skipped 2 lines of another version, which this Vary does not know; the first is line 1\n"
     );
     assert_eq!(shown.stderr, notes);
+    let path = file("line\nbreak.jsonl", &text);
+    let shown = run(&["audit", &path]).exited(0);
+    assert_contains(&shown.stderr, &["line\\nbreak.jsonl: skipped 2 lines "]);
 }
 
 #[test]

@@ -151,6 +151,8 @@ fn an_issuer_whose_keys_cannot_be_fetched_is_noted_and_in_the_status() {
     let checked = run(&["config", "check", &path]).exited(0);
     let note = format!("check-issuer.yaml: `auth.issuers`: {missing}");
     assert_contains(&checked.stderr, &[&note]);
+    let odd = run(&["config", "check", &file("line\nbreak.yaml", &text)]).exited(0);
+    assert_contains(&odd.stderr, &["line\\nbreak.yaml: `auth.issuers`: "]);
     let (_serving, mut said) = crate::starting::started(&path);
     let address = said.find_map(|line| Some(line.strip_prefix("status: vary status ")?.to_owned()));
     assert!(said.any(|line| line.starts_with("listening on ")));

@@ -229,7 +229,7 @@ fn a_variant_is_proposed_from_the_last_calls() {
     assert_contains(&shown.stdout, &[begin, "/mcp/v/robot; ", end]);
     assert_contains(
         &shown.stderr,
-        &["To fix arguments, too: write `audit: {arguments: full}`"],
+        &["to have arguments fixed, too, log them: set `arguments: full` under `audit`, "],
     );
 }
 

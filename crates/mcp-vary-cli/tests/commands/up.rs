@@ -91,6 +91,16 @@ impl User {
         self.home.path(".config/vary/vary.yaml")
     }
 
+    /// Writes another `listen` into the configuration.
+    #[track_caller]
+    fn listen_at(&self, address: &str) {
+        let text = fs::read_to_string(self.configuration()).unwrap();
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with("listen: ")).unwrap();
+        let changed = text.replacen(line, &format!("listen: {address}"), 1);
+        fs::write(self.configuration(), changed).unwrap();
+    }
+
     #[track_caller]
     fn is_as_it_was(&self) {
         for (file, text) in &self.files {
@@ -465,12 +475,60 @@ fn an_address_that_another_program_has_is_reported_and_no_client_is_connected_to
     let run = user.run(&["up", "--yes"]).exited(2);
     let path = user.configuration();
     let expected = format!(
-        "error: {address} is in use by another program, so Vary does not run; end that program, or change `listen` in {}, \
-         then: vary up\n",
+        "error: {address} is in use by another program, so Vary cannot listen there; end that program, or change `listen` \
+         in {}, then: vary up\n",
         path.display()
     );
     assert_ends(&run.stderr, &expected);
     user.is_as_it_was();
+}
+
+#[test]
+fn a_running_vary_is_not_moved_to_an_address_that_another_program_has() {
+    let user = User::new("foreign");
+    user.run(&["up", "--yes"]).exited(0);
+    let files = user.files.iter();
+    let written: Vec<_> = files.map(|(file, _)| user.home.read(file)).collect();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap().to_string();
+    user.listen_at(&address);
+    let run = user.run(&["up", "--yes"]).exited(2);
+    let expected = format!("{address} is in use by another program, so Vary cannot listen there; ");
+    assert_contains(&run.stderr, &[&expected]);
+    for ((file, _), text) in user.files.iter().zip(written) {
+        assert_eq!(user.home.read(file), text);
+    }
+    let url = user.servers(".claude.json")["vary"]["url"].clone();
+    user.run(&["tools", url.as_str().unwrap()]).exited(0);
+    drop(other);
+    user.run(&["up", "--yes"]).exited(0);
+    let url = user.servers(".claude.json")["vary"]["url"].clone();
+    assert_eq!(url, format!("http://{address}/mcp"));
+}
+
+#[test]
+fn a_variant_that_its_user_chose_stays_when_the_address_changes() {
+    let user = User::new("moved-variant");
+    user.run(&["up", "--yes"]).exited(0);
+    let file = ".cursor/mcp.json";
+    let written = user.home.read(file);
+    let chosen = written.replace("/mcp/v/cursor", "/mcp/v/compact");
+    user.home.write(file, &chosen);
+    for _ in 0..2 {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        drop(free);
+        user.listen_at(&address);
+        user.run(&["up", "--yes"]).exited(0);
+        let url = format!("http://{address}/mcp/v/compact");
+        assert_eq!(user.servers(file), json!({"vary": {"url": url}}));
+        let again = user.run(&["up", "--yes"]).exited(0);
+        assert_contains(&again.stderr, &["nothing to change; Vary is running"]);
+    }
+    user.run(&["down"]).exited(0);
+    let back = user.servers(file);
+    assert_eq!(back["sky"]["command"], VARY);
+    assert!(back["vary"].is_null(), "{back}");
 }
 
 #[test]
@@ -486,7 +544,7 @@ fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
     for _ in 0..2 {
         let run = user.run(&["down"]).exited(1);
         assert_contains(&run.stderr, &[&format!("not given back: {path}:"), &repair]);
-        let end = "clients whose files are not given back have no servers of Vary until then\n\
+        let end = "Vary has ended, so clients whose files were not given back cannot use its servers\n\
                    repair that, then type `vary down` again\n";
         assert_ends(&run.stderr, end);
     }

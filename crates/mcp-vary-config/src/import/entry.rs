@@ -1,5 +1,6 @@
 //! One server of another program's file.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use http::Uri;
@@ -326,22 +327,38 @@ impl ServerReader<'_> {
     }
 
     /// The text of `name` as the configuration has it: a secret of a project's file becomes a variable, which is called
-    /// `base` as far as a variable can. A note names the place of a secret, and does not show it.
+    /// `base` as far as a variable can, with a number if another secret is called so. A note names the place of a secret,
+    /// and does not show it.
     fn checked(&mut self, field: &Located<'_>, name: &str, text: String, base: &str) -> String {
-        let variable = variable_name(base);
-        let reference = format!("${{{variable}}}");
-        let Some(replaced) = replace_secrets(name, &text, &reference) else {
+        let first_choice = variable_name(base);
+        let is_project = self.found.project.is_some();
+        let mut variables = BTreeSet::new();
+        let replaced = replace_secrets(name, &text, |secret| {
+            let variable = if is_project {
+                self.found.variable_for(&first_choice, secret)
+            } else {
+                first_choice.clone()
+            };
+            let reference = format!("${{{variable}}}");
+            variables.insert(variable);
+            reference
+        });
+        let Some(replaced) = replaced else {
             return text;
         };
-        if self.found.project.is_some() {
-            let what = format!("looks like a secret, and is `{reference}` here");
-            self.found
-                .note(field, what, format!("set the variable {variable}"));
-            self.found.needs(&variable, "a secret");
+        if is_project {
+            for variable in variables {
+                let what = format!("looks like a secret, and is `${{{variable}}}` here");
+                self.found
+                    .note(field, what, format!("set the variable {variable}"));
+                self.found.needs(&variable, "a secret");
+            }
             return replaced;
         }
         let what = "looks like a secret, and the configuration contains it";
-        let fix = format!("write `{reference}` in its place, and set the variable {variable}");
+        let fix = format!(
+            "write `${{{first_choice}}}` in its place, and set the variable {first_choice}"
+        );
         let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
         self.found.secrets.push(note.with_fix(fix));
         text

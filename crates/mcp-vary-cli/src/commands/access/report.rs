@@ -10,6 +10,7 @@ use mcp_vary_access::{
 use mcp_vary_gateway::ServerReport;
 use serde_json::{Value, json};
 
+use crate::print::sanitize_line;
 use crate::print::servers::{is_up, reason, state};
 use crate::print::table::table;
 
@@ -165,7 +166,7 @@ impl Explanation<'_> {
             let items = self.of_kind(*kind);
             let rows = items.map(|item| {
                 vec![
-                    one_line(&item.name),
+                    sanitize_line(&item.name),
                     item.server.clone(),
                     self.access(item).to_owned(),
                     reasons(item),
@@ -261,19 +262,6 @@ fn reasons(item: &ItemReport) -> String {
     } else {
         reasons.join(", ")
     }
-}
-
-/// A name of a server without line breaks, so that a table stays a table.
-fn one_line(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_control() {
-            out.extend(c.escape_default())
-        } else {
-            out.push(c)
-        }
-    }
-    out
 }
 
 /// The kinds of items that servers list, in the order in which they are shown.

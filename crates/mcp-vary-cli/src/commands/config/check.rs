@@ -25,7 +25,7 @@ use crate::print::servers::{
     upstream_variant_notes,
 };
 use crate::print::table::table;
-use crate::print::{self, sanitize, sanitize_json};
+use crate::print::{self, sanitize, sanitize_json, sanitize_line};
 use crate::server_target::approval;
 use crate::server_target::args::{FOUND, find_file};
 use crate::serving::chain;
@@ -83,10 +83,10 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         .await?
     {
         let line = format!("note: {name}: `auth.issuers`: {missing}; {NO_KEYS}");
-        print::notice(&sanitize(&line));
+        print::notice(&sanitize_line(&line));
     }
     if let Some(note) = refused_names(&gateway) {
-        print::notice(&sanitize(&format!("note: {name}: {note}")));
+        print::notice(&sanitize_line(&format!("note: {name}: {note}")));
     }
     tokio::select! {
         () = gateway.close() => {}

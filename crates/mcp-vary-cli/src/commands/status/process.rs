@@ -37,8 +37,8 @@ pub(super) fn process_lines(about: &Value, status: &StatusDocument) -> String {
             .is_some_and(|then| is_changed(file, then))
     {
         lines.push_str(&format!(
-            "`listen` was changed in {file}, which takes a restart, and clients have the old address; to change both: \
-             vary up\n"
+            "`listen` was changed in {file}, but Vary still listens at the old address; to restart it and change the \
+             clients' files: vary up\n"
         ));
     }
     match program_file(Path::new(path)) {
@@ -115,7 +115,7 @@ mod tests {
              with it\n"
         );
         assert_eq!(lines("127.0.0.1:8802"), removed);
-        let changed = format!("`listen` was changed in {path}, which takes a restart, ");
+        let changed = format!("`listen` was changed in {path}, but Vary still listens ");
         assert!(lines("127.0.0.1:8801").contains(&changed));
         std::fs::remove_dir_all(&directory).unwrap();
     }

@@ -104,18 +104,22 @@ pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
             continue;
         }
         let range = change.old_range();
+        let known = old_digests.get(range.clone())?;
+        let is_here = |at: &usize| {
+            let tail = digests.get(*at..);
+            tail.is_some_and(|tail| tail.starts_with(known))
+        };
+        let mut places: Vec<usize> = (0..=digests.len()).filter(is_here).collect();
         // As many lines above it as are needed to find the place.
-        let place = (0..=range.start).find_map(|above| {
-            let known = old_digests.get(range.start - above..range.end)?;
-            let is_here = |at: &usize| {
-                digests
-                    .get(*at..)
-                    .is_some_and(|tail| tail.starts_with(known))
-            };
-            let mut places = (0..=digests.len()).filter(is_here);
-            let first = places.next()?;
-            places.next().is_none().then_some(first + above)
-        })?;
+        let mut above = old_digests.get(..range.start)?.iter().rev().zip(1..);
+        while places.len() > 1 {
+            let (line, distance) = above.next()?;
+            places.retain(|place| {
+                let at = place.checked_sub(distance);
+                at.and_then(|at| digests.get(at)) == Some(line)
+            });
+        }
+        let place = places.pop()?;
         let replaced = place..place + range.len();
         let with = change.new_range();
         digests.splice(

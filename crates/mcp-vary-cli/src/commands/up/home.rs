@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use mcp_vary_config::{ClientText, Format, ImportSource, Syntax, import};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::journal::{Journal, NamedServer, ProjectServers};
@@ -291,18 +292,40 @@ impl FoundClient {
         Some(root.to_string())
     }
 
-    /// The entry that the client gets: the one for `reached`, unless its user chose another since `journal` got it.
+    /// The entry that the client gets: the one for `reached`, with the variant that its user chose since `journal` got it.
+    /// An entry for another address that its user chose stays.
     fn new_entry(
         &self,
         previous: Option<&Written>,
         reached: &Reached<'_>,
         journal: &mut Journal,
     ) -> Result<Value, Failure> {
+        let name = self.client.name;
+        let mut new = self.entry_in(reached.variant, reached)?;
         if let Some(chosen) = self.chosen_entry(journal) {
-            return Ok(chosen);
+            let connects = |known: &Value| connects_to_same(&chosen, known);
+            if connects(&new) || !journal.entries.get(name).is_some_and(connects) {
+                return Ok(chosen);
+            }
+            journal.entries.insert(name.to_owned(), new);
+            let variant = named_variant(&chosen);
+            let mut moved = self.entry_in(variant.as_deref(), reached)?;
+            add_missing(&mut moved, chosen);
+            return Ok(moved);
         }
         let present = previous.and_then(|written| written.entry.as_ref());
-        let url = with_variant(reached.address, reached.variant)?;
+        if let (Some(present), Some(now)) = (present, self.entry_now())
+            && connects_to_same(&now, present)
+        {
+            add_missing(&mut new, now);
+        }
+        journal.entries.insert(name.to_owned(), new.clone());
+        Ok(new)
+    }
+
+    /// The entry for `reached` in this variant.
+    fn entry_in(&self, variant: Option<&str>, reached: &Reached<'_>) -> Result<Value, Failure> {
+        let url = with_variant(reached.address, variant)?;
         let endpoint = match self.client.url {
             Some(_) => Endpoint::Http {
                 url,
@@ -314,21 +337,7 @@ impl FoundClient {
             },
         };
         let is_native = self.container.len() > self.client.container.len();
-        let mut new = entry(self.client, &endpoint, is_native)?;
-        if let Some(present) = present
-            && let Some(Value::Object(now)) = self.entry_now()
-            && connects_to_same(&Value::Object(now.clone()), present)
-        {
-            // What its user added stays.
-            for (key, value) in now {
-                if new.get(&key).is_none() {
-                    new[key] = value;
-                }
-            }
-        }
-        let name = self.client.name.to_owned();
-        journal.entries.insert(name, new.clone());
-        Ok(new)
+        entry(self.client, &endpoint, is_native)
     }
 
     /// What is written so that the client has Vary in place of the servers in `moved`; nothing if that is so already, or
@@ -452,12 +461,29 @@ fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
     ))
 }
 
-/// The variant in the URL of an entry of Vary.
+/// The variant of an entry of Vary.
 pub(crate) fn variant_in(entry: &Value) -> String {
+    named_variant(entry).unwrap_or_else(|| "standard".to_owned())
+}
+
+/// The variant in the URL of an entry of Vary; `None` if there is none.
+fn named_variant(entry: &Value) -> Option<String> {
     let text = entry.to_string();
-    let (_, after) = text.split_once("/mcp/v/").unwrap_or(("", "standard"));
-    let variant = after.split(['"', '?']).next();
-    variant.unwrap_or_default().to_owned()
+    let (_, after) = text.split_once("/mcp/v/")?;
+    let variant = after.split(['"', '?']).next()?;
+    Some(percent_decode_str(variant).decode_utf8_lossy().into_owned())
+}
+
+/// Adds to `entry` what its user has in `other` beside it.
+fn add_missing(entry: &mut Value, other: Value) {
+    let Value::Object(members) = other else {
+        return;
+    };
+    for (key, value) in members {
+        if entry.get(&key).is_none() {
+            entry[key] = value;
+        }
+    }
 }
 
 /// How a client reaches Vary.

@@ -9,6 +9,7 @@ use mcp_vary_upstream::command_line::shell_word;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::diff::merged;
 use crate::commands::connect::client::{Client, ClientName};
 use crate::commands::connect::file::ClientFile;
 use crate::commands::connect::record::Record;
@@ -128,6 +129,14 @@ impl Operation {
     /// Takes Vary out of a file that others changed, and puts back what it replaced.
     fn merge_back(&self, client: &Client, file: &ClientFile) -> Result<TakenBack, Failure> {
         let shown = self.path.display();
+        let without_vary = || TakenBack {
+            line: format!("{shown} was changed since: that stays, and Vary is taken out"),
+            is_whole: true,
+        };
+        if let Some(text) = self.merged_back(client, file) {
+            replace(file, Some(&text))?;
+            return Ok(without_vary());
+        }
         let backup = ClientFile::read(file.backup())?.text;
         let record = Record::read(file).ok().flatten();
         let outcome = record
@@ -144,10 +153,7 @@ impl Operation {
             replace(file, text.as_deref())?;
         }
         if self.is_given_back(client, text.as_deref()) {
-            return Ok(TakenBack {
-                line: format!("{shown} was changed since: that stays, and Vary is taken out"),
-                is_whole: true,
-            });
+            return Ok(without_vary());
         }
         let beside = self.store_before(file)?;
         let reasons = match &notes[..] {
@@ -162,6 +168,13 @@ impl Operation {
             ),
             is_whole: false,
         })
+    }
+
+    /// The file as it was before with what others changed: servers and comments are where they were. `None` if the same
+    /// lines were changed.
+    fn merged_back(&self, client: &Client, file: &ClientFile) -> Option<String> {
+        let text = merged(&self.after, self.before.as_deref()?, file.text.as_deref()?)?;
+        self.is_given_back(client, Some(&text)).then_some(text)
     }
 
     /// Stores the file as it was before beside it, and returns the path.

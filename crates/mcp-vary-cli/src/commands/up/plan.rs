@@ -18,7 +18,7 @@ use crate::commands::connect::file::ClientFile;
 use crate::environment::{environment, program_path, variable};
 use crate::failure::Failure;
 use crate::file;
-use crate::print::{notice, sanitize};
+use crate::print::{notice, sanitize_line};
 use crate::service::{self, Manager, ServiceFile, ServiceSpec};
 use crate::serving::start_report::root_note;
 use crate::serving::{LISTEN, endpoint_url};
@@ -137,7 +137,7 @@ impl Plan {
     /// What changes in each file, without secrets.
     pub(crate) fn diff(&self, home: &Home) -> String {
         let mut secrets = Secrets::default();
-        for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
+        for (name, value) in home.all().flat_map(FoundClient::values) {
             secrets.add(&name, &value);
         }
         let variables = self.spec.variables.values();
@@ -145,7 +145,7 @@ impl Plan {
         let mut out = String::new();
         let of_clients = self.clients.iter().flat_map(|planned| &planned.operations);
         for operation in self.service.iter().chain(of_clients) {
-            let name = operation.path.display().to_string();
+            let name = sanitize_line(&operation.path.display().to_string());
             let purpose = match operation.kind {
                 Kind::Beside(_) => "for `vary down`",
                 // Its variables are written with other escapes.
@@ -169,10 +169,13 @@ impl Plan {
     pub(crate) async fn is_up(&self) -> Result<bool, Failure> {
         let address = &self.spec.address;
         let is_answering = TcpStream::connect(address).await.is_ok();
-        if is_answering && !self.manager.is_running() {
+        // Where it was started: the configuration may have another `listen` since.
+        let listen = self.manager.listen();
+        let served = listen.and_then(|listen| reachable(&listen).ok());
+        if is_answering && served.is_none_or(|served| served.to_string() != *address) {
             let path = self.spec.configuration.display();
             return Err(Failure::command(format!(
-                "{address} is in use by another program, so Vary does not run; end that program, or change \
+                "{address} is in use by another program, so Vary cannot listen there; end that program, or change \
                  `listen` in {path}, then: vary up"
             )));
         }
@@ -232,7 +235,7 @@ impl Plan {
                 Ok(()) => notice(&format!("{title} has Vary: {}", planned.client.see)),
                 Err(why) => {
                     is_whole = false;
-                    notice(&sanitize(&format!("{title} is left as it is: {why}")));
+                    notice(&sanitize_line(&format!("{title} is left as it is: {why}")));
                 }
             }
         }
@@ -285,7 +288,7 @@ impl Plan {
     /// What a user may want to do next.
     fn report(&self, home: &Home) {
         let advice = self.token_advice(home);
-        advice.iter().for_each(|line| notice(&sanitize(line)));
+        advice.iter().for_each(|line| notice(&sanitize_line(line)));
         self.manager.note().iter().for_each(|note| notice(note));
         if self.has_page {
             notice("the page of Vary: vary open");
@@ -363,17 +366,17 @@ fn service_settings(
             Some(value) => {
                 variables.insert(name, value);
             }
-            None => notice(&sanitize(&format!(
+            None => notice(&sanitize_line(&format!(
                 "not set here, and needed by a server: `{name}`"
             ))),
         }
     }
     if !variables.is_empty() {
         let names: Vec<_> = variables.keys().map(|name| format!("`{name}`")).collect();
-        notice(&format!(
+        notice(&sanitize_line(&format!(
             "the service gets the variables: {}",
             names.join(", ")
-        ));
+        )));
     }
     root_note(&read.file.servers)
         .iter()

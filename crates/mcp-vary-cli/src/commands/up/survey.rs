@@ -14,6 +14,7 @@ use super::journal::Journal;
 use crate::credentials::{LoginMode, file_with_logins};
 use crate::environment::{environment, variable};
 use crate::failure::Failure;
+use crate::print::sanitize_line;
 use crate::print::servers::{is_up, reason};
 use crate::print::table::table;
 use crate::serving::chain;
@@ -184,7 +185,9 @@ impl Survey {
             let files = home.all().zip(&self.imported.files);
             let having =
                 files.filter(|(_, file)| file.servers.values().any(|server| server == name));
-            let titles: Vec<String> = having.map(|(found, _)| found.title()).collect();
+            let titles: Vec<String> = having
+                .map(|(found, _)| sanitize_line(&found.title()))
+                .collect();
             let counts = [found.tools.len(), tokens::count_tools(&found.tools)];
             let texts = [name.clone(), titles.join(", "), found.state.clone()];
             let shown = counts.map(|count| {

@@ -43,6 +43,15 @@ impl UserHome {
         (home, random)
     }
 
+    /// A home without files of clients.
+    fn empty(name: &str) -> Self {
+        let (home, _) = Self::generate(name, 0);
+        for path in home.tree().into_keys() {
+            fs::remove_file(path).unwrap();
+        }
+        home
+    }
+
     /// Writes a file of `client` with servers and what its user may have there.
     fn add_client(&self, client: &Client, random: &mut Random) {
         let path = self.file(client);
@@ -481,11 +490,42 @@ mod at_length {
 }
 
 #[test]
-fn a_client_that_lacks_servers_of_others_gets_a_variant_of_its_own() {
-    let (home, _) = UserHome::generate("variants", 0);
-    for path in home.tree().into_keys() {
-        fs::remove_file(path).unwrap();
+fn servers_and_their_comments_return_to_their_places_beside_what_others_added() {
+    let home = UserHome::empty("places");
+    let client = ClientName::from_str("claude-code", false).unwrap().client();
+    let before = r#"{
+  "mcpServers": {
+    // about git
+    "git": {
+      "command": "git"
+    }, // fast
+    "dead": {
+      "command": "x"
+    },
+    // about files
+    "files": {
+      "command": "files"
     }
+  }
+}
+"#;
+    let path = home.file(client);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, before).unwrap();
+    home.up();
+    let text = home.text(client).unwrap();
+    let entry = json!({"command": "theirs"});
+    let added = ClientText::new(client.syntax, &text).insert(client.container, "theirs", &entry);
+    fs::write(&path, added.unwrap()).unwrap();
+    home.down();
+    let theirs = "\n    },\n    \"theirs\": {\n      \"command\": \"theirs\"\n    }\n  }\n";
+    let expected = before.replace("\n    }\n  }\n", theirs);
+    assert_eq!(home.text(client), Some(expected));
+}
+
+#[test]
+fn a_client_that_lacks_servers_of_others_gets_a_variant_of_its_own() {
+    let home = UserHome::empty("variants");
     let write = |name: &str, servers: Value| {
         let client = ClientName::from_str(name, false).unwrap().client();
         let path = home.file(client);

@@ -33,6 +33,22 @@ fn a_name_in_a_file_cannot_look_like_a_line_of_vary() {
 }
 
 #[test]
+fn the_name_of_a_folder_cannot_look_like_a_line_of_vary() {
+    let user = User::new("line\nnote: break");
+    let entry = json!({"command": VARY, "args": ["weather"], "env": {"N": "project"}});
+    let text = json!({"mcpServers": {"other": entry}}).to_string();
+    user.home.write("project/.mcp.json", &text);
+    let (shown, code) = at_terminal(&user.command(&["up", "--project", "--dry-run"]), "y\n");
+    assert_eq!(code, Some(0), "{shown}");
+    let escaped = "line\\nnote: break-";
+    assert_contains(&shown, &["Claude Code in ", escaped]);
+    assert_lacks(&shown, &["\nnote: break"]);
+    let run = user.run(&["down"]).exited(0);
+    assert_contains(&run.stderr, &["the configuration stays: ", escaped]);
+    assert_lacks(&run.stderr, &["\nnote: break"]);
+}
+
+#[test]
 fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
     let user = User::new("hostile");
     let evil = json!({"mcpServers": {"e\u{1b}[2Jvil\n": {"command": "touch", "args": [user.home.path("owned")]}}});
