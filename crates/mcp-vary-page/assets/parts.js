@@ -2,6 +2,9 @@
 
 import { get } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
+import { count } from "./format.js";
+import { link } from "./route.js";
+import { plain } from "./text.js";
 
 /** A view of what Vary answers at its `path`, which is read every five seconds. */
 export class Polled extends Component {
@@ -74,6 +77,12 @@ export function PlainTable({ label, columns, rows }) {
       </tbody>
     </table>
   </div>`;
+}
+
+/** A number of calls as the link to them. */
+export function CallCount({ number, filters, what }) {
+  if (!number) return count(number);
+  return html`<a href=${link("now", filters)} aria-label=${`${count(number)}: show ${plain(what, 60)}`}>${count(number)}</a>`;
 }
 
 /** A field that filters as one types. */
