@@ -129,6 +129,26 @@ export class Copy extends Component {
   }
 }
 
+/** Asks before what cannot be undone. */
+export class Confirm extends Component {
+  heading = createRef();
+
+  componentDidMount() {
+    this.heading.current.focus();
+  }
+
+  render({ title, button, yes, no, children }) {
+    return html`<section class="problem" aria-labelledby="confirm" onKeyDown=${(event) => event.key === "Escape" && no()}>
+      <h2 id="confirm" tabindex="-1" ref=${this.heading}>${title}</h2>
+      <p>${children}</p>
+      <p class="buttons">
+        <button type="button" class="main" onClick=${yes}>${button}</button>
+        <button type="button" onClick=${no}>Cancel</button>
+      </p>
+    </section>`;
+  }
+}
+
 /** Details below a list: they get the focus, as much of them as fits is shown, and Escape closes them. */
 export class Panel extends Component {
   heading = createRef();
