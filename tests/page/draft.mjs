@@ -148,6 +148,52 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await undo.click();
   });
 
+  await check("a suggestion replaces another draft only after a question", async () => {
+    const { id } = await ask("/api/suggest?client=claude-code");
+    await open("few");
+    await page.getByLabel("New variant from this one").fill(id);
+    await button("Draft it").click();
+    await page.waitForFunction((id) => location.hash.includes(`variant=${id}`), id);
+    await settled();
+    const suggest = async () => {
+      await page.getByLabel("Suggest from what a client called").selectOption("claude-code");
+      await button("Suggest a variant").click();
+      return page.getByRole("region", { name: "This replaces your draft" }).waitFor({ timeout: 5_000 });
+    };
+    await suggest();
+    await button("Cancel").click();
+    equal(asked.at(-1), { id, value: { from: "few" } }, "the draft that stays");
+    await suggest();
+    const drafted = page.waitForResponse((response) => response.url().endsWith("/api/draft"));
+    await button("Replace it").click();
+    await drafted;
+    holds(asked.at(-1).clients?.includes("claude-code"), JSON.stringify(asked.at(-1)));
+    await settled();
+    await undo.click();
+  });
+
+  await check("a suggestion that comes after the view was left changes neither the address nor a draft", async () => {
+    await open("few");
+    let answer;
+    const arrived = new Promise((resolve) => (answer = resolve));
+    await page.route("**/api/suggest?*", async (route) => {
+      const response = await route.fetch();
+      await arrived;
+      await route.fulfill({ response });
+    });
+    await page.getByLabel("Suggest from what a client called").selectOption("claude-code");
+    const proposed = page.waitForResponse((response) => response.url().includes("/api/suggest"));
+    await button("Suggest a variant").click();
+    await visitor.view("/variants");
+    answer();
+    await proposed;
+    await page.waitForTimeout(200);
+    equal(new URL(page.url()).hash, "#/variants", "the address");
+    await visitor.view("/draft");
+    equal(await page.getByRole("combobox", { name: "Variant", exact: true }).locator("option", { hasText: "claude-code" }).count(), 0, "drafts of it");
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
   await check("a new variant that is saved is what the file has, and undoing that gives the draft back", async () => {
     await open("few");
     const status = await ask("/api/status");
@@ -195,7 +241,13 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     const save = page.getByRole("button", { name: "Save", exact: true });
     await save.click();
     holds((await visitor.text("main .problem")).includes("was changed since"), "the reason is not there");
+    const unreadable = { status: 500, json: { error: "vary.yaml: permission denied" } };
+    await page.route("**/api/variant?*", (route) => route.fulfill(unreadable), { times: 1 });
     await button("Read the file again").click();
+    await page.getByText("Vary.yaml: permission denied.").waitFor({ timeout: 5_000 });
+    equal(await page.locator("main .problem").allInnerTexts(), ["The file cannot be read again. Vary.yaml: permission denied."], "what is wrong");
+    await button("Read the file again").click();
+    await page.getByText("The file cannot be read again.").waitFor({ state: "detached", timeout: 5_000 });
     await settled();
     answer = { json: { isUsed: true, outcome: "vary.yaml reloaded: <b>1 changed</b>" } };
     await save.click();
@@ -210,6 +262,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     equal(await visitor.text("main .problem"), "Undone. Vary does not use it: listen needs a restart", "the outcome");
     await page.unrouteAll({ behavior: "wait" });
     visitor.wanted(409);
+    visitor.wanted(500);
   });
 
   await check("a variant can be given to clients, and the difference has their rules", async () => {

@@ -122,15 +122,15 @@ await question("What differs in this tool between variants?", async () => {
 
 await question("Which servers are down, and why?", async () => {
   const down = status.servers.find((it) => it.state === "down") ?? missing("a server that is down");
-  const troubles = await visitor.text(".troubles");
+  const problems = await page.getByRole("list", { name: "Server problems" }).innerText();
   // Names in backticks are shown as code.
   const reason = down.reason.replace(`server \`${down.name}\`: `, "").replaceAll("`", "");
-  holds(troubles.includes(down.name) && troubles.includes(reason), `it shows “${troubles}”`);
+  holds(problems.includes(down.name) && problems.includes(reason), `it shows “${problems}”`);
 });
 
 await check("a server that is down shows its last lines, and is tried when one says so", async () => {
   await visitor.first();
-  const item = page.locator(".troubles li", { hasText: "broken" });
+  const item = page.locator(".server-problems li", { hasText: "broken" });
   equal(await item.locator("pre").innerText(), "the <b>database</b> is locked", "the lines");
   const retried = page.waitForResponse((it) => it.url().endsWith("/api/retry?server=broken"));
   await item.getByRole("button", { name: "Try now: broken" }).click();
@@ -349,11 +349,33 @@ await check("problems have numbers that lead to the calls behind them, and the t
   const failing = servers.find(({ calls }) => calls?.errors > 0) ?? missing("a server with errors");
   const troubled = servers.filter(({ state, calls }) => state === "down" || calls?.errors > 0);
   equal(await visitor.text("nav .badge"), String(troubled.length), "the number");
+  const label = `${troubled.length} servers with problems or errors`;
+  equal(await page.getByRole("navigation").getByRole("img").getAttribute("aria-label"), label, "what it counts");
   await visitor.click("nav a", { hasText: "Problems" });
   const reason = page.getByRole("region", { name: "Servers that do not work" }).locator("tr", { hasText: "tickets" });
   holds((await reason.innerText()).includes("no-such-program-of-tickets"), "why it is down");
   await page.getByRole("link", { name: `: show errors of ${failing.name}` }).click({ timeout: 5_000 });
   equal(new URL(page.url()).hash, `#/now?server=${failing.name}&outcome=error`, "the link");
+});
+
+await check("refused calls of a person are as many as the list has that the number leads to", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  const denied = { at: Date.now() / 1000, outcome: "denied", principal: "ann", rule: "access[0]", durationMs: 1, bytesIn: 1, bytesOut: 1 };
+  const calls = ["tools/call", "prompts/get"].map((method, at) => ({ ...denied, id: 2 - at, method, target: `hidden-${at}` }));
+  await other.page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls } }));
+  await other.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
+  const people = [{ person: "ann", requests: 5, calls: 3, refused: 2, tokens: 0, last: denied.at }];
+  await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, people } }));
+  await other.page.reload();
+  for (const view of ["/now", "/review"]) {
+    await other.view(view);
+    await other.page.getByRole("link", { name: "2: show refused calls of ann" }).click({ timeout: 5_000 });
+    equal(new URL(other.page.url()).hash, "#/now?person=ann&outcome=denied", "the link");
+    const shown = other.page.locator(".calls .grid tbody .outcome");
+    await shown.first().waitFor({ timeout: 5_000 });
+    equal(await shown.allTextContents(), ["denied", "denied"], "the calls");
+  }
+  await other.page.context().close();
 });
 
 await check("names with markup are text", async () => {

@@ -227,6 +227,19 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_of_shares_is_at_most_one_and_that_of_means_is_not_bounded() {
+        let [control, arm] = [sums(2.0, 1.0), sums(2.0, 2.0)].map(|sums| Ratio::of(&sums).unwrap());
+        let between = |is_share| Difference::between(&control, &arm, is_share, 0.95).interval;
+        let shares = between(true);
+        is_near(shares.0, -1.0);
+        is_near(shares.1, 1.0);
+        // With one degree of freedom, 12.706 times the error, which is 0.5.
+        let means = between(false);
+        is_near(means.0, 0.5 - 6.353);
+        is_near(means.1, 0.5 + 6.353);
+    }
+
+    #[test]
     fn fewer_than_two_clients_have_no_variance() {
         assert!(Ratio::of(&sums(0.0, 0.0)).is_none());
         assert!(Ratio::of(&sums(1.0, 1.0)).is_none());

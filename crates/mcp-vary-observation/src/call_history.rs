@@ -10,12 +10,17 @@ use mcp_vary_base::lock::ScopedLock;
 
 use crate::finished_call::FinishedCall;
 
-/// The last calls of a gateway, and the last errors.
+/// The last calls of a gateway, and the last errors: an error is in both, so that 1,000 later calls do not push it out.
 ///
 /// # Properties
 ///
-/// The last [`MOST_CALLS`] calls stay, and of older ones the errors among the last [`MOST_ERRORS`] errors. Fewer stay if they
-/// take more than [`MOST_CALL_BYTES`] and [`MOST_ERROR_BYTES`].
+/// | limit | calls | errors |
+/// |---|---|---|
+/// | number | 1,000 | 100 |
+/// | memory | 2 MiB | 512 KiB |
+///
+/// The oldest leave first when either limit is reached. Both are spread over 4 rings with a quarter of the limits each; a call
+/// that takes more than its ring may is not added.
 #[derive(Debug, Default)]
 pub(crate) struct CallHistory {
     calls: Rings,
@@ -109,13 +114,9 @@ impl Ring {
     }
 }
 
-/// The calls that stay.
 const MOST_CALLS: usize = 1000;
-/// The errors that stay.
 const MOST_ERRORS: usize = 100;
-/// The most memory of the calls.
 const MOST_CALL_BYTES: usize = 2 << 20;
-/// The most memory of the errors.
 const MOST_ERROR_BYTES: usize = 512 << 10;
 /// The locks that calls share. Of [`MOST_CALLS`] and [`MOST_ERRORS`] it is a divisor.
 const RINGS: usize = 4;

@@ -21,7 +21,7 @@ use crate::call_counters::CountedCall;
 use crate::outcome::{length_for_models, metrics_code, result_length, span_outcome};
 use crate::participation::Participation;
 use crate::people::Person;
-use crate::request_feed::RequestFeed;
+use crate::request_feed::{RequestFeed, is_call};
 use crate::request_record::{AuditedRequest, RequestRecord};
 use crate::savings::CostCounters;
 use crate::{request_line, spans};
@@ -57,6 +57,8 @@ pub struct Observation {
     cost: OnceLock<Arc<CostCounters>>,
     /// For whom it counts; `None` for anonymous clients and for the operator.
     person: Option<Arc<Person>>,
+    /// Whether the list of the last calls can have it: the number of refused calls of a person leads to those in the list.
+    is_call: bool,
     /// Set once it counts as refused: rules can hide several resources that one request names.
     refused: OnceLock<()>,
 }
@@ -101,6 +103,7 @@ impl Observation {
             is_of_operator: false,
             cost: OnceLock::new(),
             person: request.person.clone(),
+            is_call: is_call(request.method),
             refused: OnceLock::new(),
         })
     }
@@ -145,6 +148,7 @@ impl Observation {
             is_of_operator: self.is_of_operator,
             cost: self.cost.clone(),
             person: self.person.clone(),
+            is_call: self.is_call,
             refused: self.refused.clone(),
         }
     }
@@ -248,6 +252,7 @@ impl Observation {
 
     fn count_refusal(&self) {
         if let Some(person) = &self.person
+            && self.is_call
             && self.refused.set(()).is_ok()
         {
             person.refuse();
@@ -452,5 +457,45 @@ impl ExchangeObservation {
 impl Drop for ExchangeObservation {
     fn drop(&mut self) {
         self.cancelled();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary_access::{Claims, Principal};
+
+    use super::*;
+    use crate::origin::Origin;
+    use crate::people::People;
+
+    #[tokio::test]
+    async fn a_refused_call_counts_for_its_person_once_and_another_refused_request_does_not() {
+        let people = People::default();
+        let ann = Principal::key("ann", Claims::default()).unwrap();
+        let observers = Observers {
+            audit: None,
+            metrics: None,
+            tracer: None,
+            feed: Arc::default(),
+        };
+        for (method, refused) in [("tools/list", 0), ("tools/call", 1), ("prompts/get", 2)] {
+            let request = AuditedRequest {
+                origin: &Origin::default(),
+                principal: None,
+                era: Era::Modern,
+                method,
+                id: "7",
+                params: &Params::default(),
+                message: None,
+                length: 10,
+                config: None,
+                reported: None,
+                person: people.person(&ann, 7),
+            };
+            let observation = Observation::begin(&observers, &request).await.unwrap();
+            observation.denied_by("access[0]");
+            observation.limited_by("rates[0]");
+            assert_eq!(people.all()[0].refused, refused, "{method}");
+        }
     }
 }

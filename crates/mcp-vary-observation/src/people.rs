@@ -1,4 +1,4 @@
-//! The people who use a gateway: how often each called and was refused, and what the results of tools cost them.
+//! The people who use a gateway: how often each called, how many calls were refused, and what the results of tools cost them.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ pub struct PersonUse {
     pub requests: u64,
     /// How many of them called a tool.
     pub calls: u64,
-    /// How many of them a rule or a rate limit refused.
+    /// How many calls of tools and prompts, and reads of resources, a rule or a rate limit refused.
     pub refused: u64,
     /// The tokens of the results of servers' tools, estimated as four bytes each.
     pub tokens: u64,
@@ -115,7 +115,7 @@ impl Person {
         }
     }
 
-    /// Counts a request that a rule or a rate limit refuses.
+    /// Counts a call that a rule or a rate limit refuses.
     pub(crate) fn refuse(&self) {
         self.counts.refused.fetch_add(1, Ordering::Relaxed);
     }

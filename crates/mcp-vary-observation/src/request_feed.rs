@@ -95,7 +95,7 @@ impl RequestFeed {
 
     /// What gets a request that begins now, if it is a call that is watched or recorded.
     pub fn begin(self: &Arc<Self>, method: &str) -> Option<ReportedCall> {
-        if !CALLS.contains(&method) {
+        if !is_call(method) {
             return None;
         }
         let is_shown = self.shows_another();
@@ -280,6 +280,11 @@ impl Drop for RequestWatch {
         }
         self.watchers.store(viewers.len(), Ordering::Relaxed);
     }
+}
+
+/// Whether the feed and the list of the last calls have requests of this method.
+pub(crate) fn is_call(method: &str) -> bool {
+    CALLS.contains(&method)
 }
 
 /// The methods that call something; lists, and streams of changes, do not.

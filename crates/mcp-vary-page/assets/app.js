@@ -5,10 +5,11 @@ import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
-import { duration, timeOfDay } from "./format.js";
+import { duration, plural, timeOfDay } from "./format.js";
 import { Now } from "./now.js";
-import { Review, troubledServers } from "./review.js";
+import { Review } from "./review.js";
 import { link, route } from "./route.js";
+import { problemCount } from "./servers.js";
 import { Variants } from "./variants.js";
 import { Who } from "./who.js";
 
@@ -120,10 +121,11 @@ function Header({ view, status, readAt, silentSince }) {
   </header>`;
 }
 
-/** How many servers have problems. */
+/** How many servers have problems or errors. */
 function Badge({ status }) {
-  const troubled = status ? troubledServers(status) : 0;
-  return troubled > 0 && html` <span class="badge" title="servers with problems">${troubled}</span>`;
+  const number = status ? problemCount(status) : 0;
+  const label = `${plural(number, "server")} with problems or errors`;
+  return number > 0 && html` <span class="badge" role="img" aria-label=${label} title=${label}>${number}</span>`;
 }
 
 /** The field for the token of the operator. */
@@ -139,14 +141,7 @@ function Locked({ unlock, refused }) {
     </p>
     <label class="field"
       >Token
-      <input
-        name="token"
-        type="password"
-        required
-        autocomplete="off"
-        spellcheck=${false}
-        aria-describedby=${refused ? "refused" : undefined}
-      />
+      <input name="token" type="password" required autocomplete="off" spellcheck=${false} aria-describedby=${refused ? "refused" : undefined} />
     </label>
     <button>Show the page</button>
     ${refused && html`<p id="refused" class="problem" role="alert">${refused}</p>`}

@@ -1,6 +1,7 @@
 // The calls that Vary recorded: the last ones, those that follow while this page is open, and which of them are wanted.
 
 import { events, get } from "./api.js";
+import { spaced } from "./format.js";
 import { matcher } from "./parts.js";
 
 /** What Vary keeps: the last calls, and of older ones the last errors. */
@@ -17,6 +18,9 @@ const RETRY = 3000;
 export function isError({ outcome }) {
   return outcome === "error" || outcome === "tool_error";
 }
+
+/** The outcome as words. */
+export const outcomeOf = ({ outcome }) => (outcome === "allowed" ? "ok" : spaced(outcome));
 
 /** What narrows the list, by the parameter of the address that has what is wanted. */
 const FILTERS = {
@@ -48,7 +52,7 @@ function kept(calls) {
   });
 }
 
-export class CallLog {
+class CallLog {
   /** The latest first; absent until they are read. */
   calls;
   dropped = 0;
@@ -108,3 +112,6 @@ export class CallLog {
     this.changed();
   }
 }
+
+/** The calls that all views show. */
+export const log = new CallLog();

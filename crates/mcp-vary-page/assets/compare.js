@@ -6,7 +6,7 @@ import { Component, createRef, html } from "./dom.js";
 import { SchemaForm, readArguments } from "./form.js";
 import { plural } from "./format.js";
 import { Grid } from "./grid.js";
-import { Filter, Pending, Problem, matcher } from "./parts.js";
+import { Confirm, Filter, Pending, Problem, matcher } from "./parts.js";
 import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
 import { LongText, Name } from "./text.js";
@@ -136,6 +136,7 @@ class Call extends Component {
     const clients = chosenClients(params);
     const seen = seenClients(status);
     const variants = catalog.variants.map(({ id }) => id);
+    const title = `Call it ${plural(clients.length, "time")}`;
     return html`
       <section aria-labelledby="tool">
         <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
@@ -157,7 +158,10 @@ class Call extends Component {
           <p><${CallButton} ...${{ clients, isCalling, isOff: status.calls !== true }} /></p>
         </form>`}
       </div>
-      ${asked && html`<${Confirm} ...${{ original, clients }} yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })} />`}
+      ${asked &&
+      html`<${Confirm} title=${`${title}?`} button=${title} yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })}>
+        <code><${Name} value=${original.name} limit=${60} /></code> does not declare <code>readOnlyHint: true</code>. Its server runs it once for each client, and nothing undoes that.
+      <//>`}
       ${error && html`<${Problem} what="The call was not made." error=${error} />`}
       ${answer && html`<${Results} ...${answer} />`}
     `;
@@ -170,30 +174,6 @@ function CallButton({ clients, isCalling, isOff }) {
   const note = why || "The server gets one real call for each client.";
   return html`<button class="main" disabled=${why !== ""}>Call it as ${plural(clients.length, "client")}</button>
     ${" "}<span class="note">${note}</span>`;
-}
-
-/** Asks before what a tool does cannot be undone. */
-class Confirm extends Component {
-  heading = createRef();
-
-  componentDidMount() {
-    this.heading.current.focus();
-  }
-
-  render({ original, clients, yes, no }) {
-    const pressed = (event) => event.key === "Escape" && no();
-    return html`<section class="problem" aria-labelledby="confirm" onKeyDown=${pressed}>
-      <h2 id="confirm" tabindex="-1" ref=${this.heading}>Call it ${plural(clients.length, "time")}?</h2>
-      <p>
-        <code><${Name} value=${original.name} limit=${60} /></code> does not declare <code>readOnlyHint: true</code>. Its server
-        ${" "}does what it does once for each client, and nothing undoes it.
-      </p>
-      <p class="buttons">
-        <button type="button" class="main" onClick=${yes}>Call it ${plural(clients.length, "time")}</button>
-        <button type="button" onClick=${no}>Cancel</button>
-      </p>
-    </section>`;
-  }
 }
 
 /** Clients with a name that Vary has seen, each once, in an order that stays. */

@@ -40,18 +40,19 @@ export class DraftBar extends Component {
     this.props.reread();
   };
 
-  render({ children, answer, status, isChanged, canSave, error, yaml, discard, undo }, { isWriting, outcome, unwritten }) {
+  render({ children, answer, status, isChanged, canSave, error, unread, yaml, discard, undo }, { isWriting, outcome, unwritten }) {
     return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
       ${children}
       <div class="buttons">
-        ${unwritten && html`<button type="button" onClick=${this.reread}>Read the file again</button>`}
+        ${(unwritten ?? unread) && html`<button type="button" onClick=${this.reread}>Read the file again</button>`}
         ${undo && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>Undo the last save</button>`}
         <button type="button" disabled=${!isChanged || isWriting} onClick=${discard}>Discard changes</button>
         ${status?.writes && html`<button type="button" class="main" disabled=${!canSave || !!answer?.unsavable || isWriting} onClick=${this.save}>Save</button>`}
         ${status && !status.writes && answer && html`<${Copy} button=${COPY_YAML} text=${answer.yaml} box=${yaml} />`}
       </div>
       <div class="outcomes">
-        ${error && html`<${Problem} what="This is not a valid variant." error=${error} />`}
+        ${error && html`<${Problem} what=${error.status === 400 ? "This is not a valid variant." : "The draft cannot be checked."} error=${error} />`}
+        ${unread && html`<${Problem} what="The file cannot be read again." error=${unread} />`}
         ${unwritten && html`<${Problem} what="Nothing is written." error=${unwritten} />`}
         <div role="status">${isWriting && "Writing …"}${outcome && html`<${Outcome} ...${outcome} />`}</div>
       </div>

@@ -11,7 +11,7 @@ import { ServerChoice, toolKey } from "./variants.js";
 
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },
-  { id: "listed", head: "it is", kind: "c-short" },
+  { id: "listed", head: "state", kind: "c-short" },
   { id: "tokens", head: "tokens", kind: "c-number" },
   { id: "before", head: "before", kind: "c-number" },
   { id: "shown", head: "shown as", kind: "c-client" },

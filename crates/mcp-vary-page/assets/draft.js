@@ -9,9 +9,9 @@ import { DraftTools } from "./draft-tools.js";
 import { configName, isCompact, pattern, same, setCompact, showOrHide } from "./draft-value.js";
 import { Wrong, describedBy } from "./form.js";
 import { count, plural, saving, share } from "./format.js";
-import { CheckBox, Choice, Pending } from "./parts.js";
+import { CheckBox, Choice, Confirm, Pending } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
-import { plain } from "./text.js";
+import { Name, plain } from "./text.js";
 import { openTool, toolKey } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
@@ -29,6 +29,7 @@ export class Draft extends Component {
   yaml = createRef();
   /** The number of the last question; answers to earlier ones are old. */
   asked = 0;
+  isMounted = true;
   /** `toggled`: whether tools are to be listed, until the answer says so. */
   state = { toggled: new Map() };
 
@@ -49,6 +50,7 @@ export class Draft extends Component {
   componentWillUnmount() {
     clearTimeout(this.timer);
     this.asked += 1;
+    this.isMounted = false;
   }
 
   ids() {
@@ -66,7 +68,7 @@ export class Draft extends Component {
     const id = this.id();
     if (id === undefined) return;
     clearTimeout(this.timer);
-    this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null });
+    this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null, unread: null });
     try {
       await this.read(id);
     } catch (error) {
@@ -84,10 +86,11 @@ export class Draft extends Component {
   /** Reads everything again, for a file that was written. */
   reread = async () => {
     try {
-      this.setState({ catalog: await get("/api/catalog") });
+      this.setState({ catalog: await get("/api/catalog"), unread: null });
       await this.read(this.id());
-    } catch (error) {
-      this.fail(error);
+    } catch (unread) {
+      this.setState({ unread });
+      this.props.failed(unread);
     }
   };
 
@@ -143,13 +146,20 @@ export class Draft extends Component {
   suggested = async ({ id, value, calls, tools }, client) => {
     const isKnown = this.ids().includes(id) && !isNew(id);
     const clients = new Set([...(isKnown ? (await written(id)).clients : []), pattern(client.name)]);
+    if (!this.isMounted) return;
     const from = this.state.catalog.variants.some((it) => it.id === client.variant) && client.variant !== id && client.variant;
-    const suggested = { ...(from && { from }), ...value };
-    this.setState({ suggestion: { value: suggested, of: `${plural(tools, "tool")} of ${plural(calls, "call")}` } });
-    if (id === this.state.id) this.change(suggested, [...clients].join("\n"));
-    else drafts.set(id, { value: suggested, clients: [...clients].join("\n") });
-    this.show(id, { q: "", server: "", state: "listed" });
+    const draft = { value: { ...(from && { from }), ...value }, clients: [...clients].join("\n") };
+    const take = () => this.take(id, draft, `${plural(tools, "tool")} of ${plural(calls, "call")}`);
+    return drafts.has(id) ? this.setState({ replacing: { id, take } }) : take();
   };
+
+  /** Shows a draft that was suggested; `of` says of what it is made. */
+  take(id, draft, of) {
+    this.setState({ replacing: null, suggestion: { value: draft.value, of } });
+    if (id === this.state.id) this.change(draft.value, draft.clients);
+    else drafts.set(id, draft);
+    this.show(id, { q: "", server: "", state: "listed" });
+  }
 
   /** Shows the draft of a variant, which may be new. */
   show(id, params = {}) {
@@ -198,51 +208,76 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params, status, failed }, { catalog, id, saved, value, clients, answer, error, isPending, undone, toggled, suggestion }) {
+  render({ params }, { catalog, value, clients, error }) {
     if (catalog?.variants.length === 0) return NO_VARIANT;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
     const isOfTool = row && concerns(error, configName(catalog, row));
-    const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
-    // What a new variant starts from is what it is compared with.
-    const parent = catalog.variants.find((it) => it.id === (isNew(id) ? (value.from ?? catalog.baseline) : id));
-    const before = (!isNew(id) && answer?.before) || parent?.tokens;
-    const now = figures(parent?.id, answer, toggled);
+    const compared = this.compared();
     return html`
-      <p class="note">
-        Change a variant and see what that would save. Clients get nothing of it until it is in the file.
-      </p>
-      <${Step} number="1" title="Start from">
-        <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
-        <${Suggest} clients=${status?.clients} suggested=${this.suggested} ...${{ failed }} />
-        ${suggestion?.value === value &&
-        html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${answer && !isPending && !error ? plural(answer.tokens, "token") : "…"}</strong></p>`}
-      <//>
-      <${Step} number="2" title="Tools">
-        <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => this.change(setCompact(id, value, event.target.checked))}>
-          compact: first sentences and short schemas
-        <//>
-        <div class=${row ? "split" : ""}>
-          <${DraftTools} ...${{ catalog, id: parent?.id, now, params, tool, grid: this.grid, toggle: this.toggle, only: this.only }} />
-          ${row &&
-          html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} ...${{ catalog, value, failed, close: this.close }}
-            tool=${row} now=${now(row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
-        </div>
-        <${Whole} key=${`${id} ${undone}`} value=${value} change=${this.change} />
-      <//>
+      <p class="note">Change a variant and see what that would save. Clients do not see it until you save it.</p>
+      <${Step} number="1" title="Start from">${this.renderStart(compared)}<//>
+      <${Step} number="2" title="Tools">${this.renderTools(compared, tool, row, isOfTool && error)}<//>
       <${Step} number="3" title="Clients">
         <label class="field"
           >Clients that get it, a name a line
           <textarea rows="2" value=${clients} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => this.change(value, event.target.value)}></textarea>
         </label>
       <//>
-      <${Step} number="4" title="Review">
-        <${DraftTexts} ...${{ answer, isChanged, status, yaml: this.yaml }} />
+      ${this.renderReview(compared, isOfTool ? null : error)}
+    `;
+  }
+
+  /** What the draft is compared with: the variant itself, or of a new one what it starts from. */
+  compared() {
+    const { catalog, id, value, answer } = this.state;
+    const parent = catalog.variants.find((it) => it.id === (isNew(id) ? (value.from ?? catalog.baseline) : id));
+    return { parent, before: (!isNew(id) && answer?.before) || parent?.tokens };
+  }
+
+  renderStart({ before }) {
+    const { id, value, answer, error, isPending, suggestion, replacing } = this.state;
+    const now = answer && !isPending && !error ? plural(answer.tokens, "token") : "…";
+    return html`
+      <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
+      <${Suggest} clients=${this.props.status?.clients} suggested=${this.suggested} failed=${this.props.failed} />
+      ${replacing &&
+      html`<${Confirm} title="This replaces your draft" button="Replace it" yes=${replacing.take} no=${() => this.setState({ replacing: null })}>
+        The draft of <${Name} value=${replacing.id} /> has changes that are not saved.
+      <//>`}
+      ${suggestion?.value === value && html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${now}</strong></p>`}
+    `;
+  }
+
+  renderTools({ parent }, tool, row, error) {
+    const { catalog, id, value, answer, toggled, undone } = this.state;
+    const { params, failed } = this.props;
+    const { change, toggle, only, close, grid } = this;
+    const now = figures(parent?.id, answer, toggled);
+    return html`
+      <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => change(setCompact(id, value, event.target.checked))}>
+        compact: first sentences and short schemas
       <//>
-      <${DraftBar} ...${{ answer, status, isChanged, failed }} yaml=${this.yaml} error=${isOfTool ? null : error}
-        canSave=${isChanged && !error && !isPending} save=${this.save} discard=${this.discard} undo=${lastSave && this.undoSave} reread=${this.reread}>
-        <${Totals} ...${{ answer, before, parent, isPending, error }} isNew=${isNew(id)} />
+      <div class=${row ? "split" : ""}>
+        <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only }} />
+        ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
+      </div>
+      <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />
+    `;
+  }
+
+  /** The last step, and the bar. `error`: what is wrong with the variant as a whole. */
+  renderReview(compared, error) {
+    const { id, value, saved, answer, isPending, unread } = this.state;
+    const { status, failed } = this.props;
+    const { yaml, save, discard, reread } = this;
+    const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
+    return html`
+      <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, isChanged, status, yaml }} /><//>
+      <${DraftBar} ...${{ answer, status, isChanged, failed, yaml, error, unread, save, discard, reread }}
+        canSave=${isChanged && !this.state.error && !isPending} undo=${lastSave && this.undoSave}>
+        <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
       <//>
     `;
   }

@@ -67,3 +67,8 @@ export function percentile(numbers, percent) {
   const sorted = numbers.filter((it) => typeof it === "number").sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)];
 }
+
+/** `pendingServerRequests` as words. */
+export function spaced(name) {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll("_", " ");
+}

@@ -2,6 +2,9 @@
 
 import { get } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
+import { count } from "./format.js";
+import { link } from "./route.js";
+import { plain } from "./text.js";
 
 /** A view of what Vary answers at its `path`, which is read every five seconds. */
 export class Polled extends Component {
@@ -76,6 +79,12 @@ export function PlainTable({ label, columns, rows }) {
   </div>`;
 }
 
+/** A number of calls as the link to them. */
+export function CallCount({ number, filters, what }) {
+  if (!number) return count(number);
+  return html`<a href=${link("now", filters)} aria-label=${`${count(number)}: show ${plain(what, 60)}`}>${count(number)}</a>`;
+}
+
 /** A field that filters as one types. */
 export function Filter({ label, value, onChange, hint }) {
   return html`<label class="field">${label}
@@ -117,6 +126,26 @@ export class Copy extends Component {
 
   render({ button }, { outcome }) {
     return html`<p class="buttons"><button type="button" onClick=${this.copy}>${button}</button><span role="status" class="note">${outcome}</span></p>`;
+  }
+}
+
+/** Asks before what cannot be undone. */
+export class Confirm extends Component {
+  heading = createRef();
+
+  componentDidMount() {
+    this.heading.current.focus();
+  }
+
+  render({ title, button, yes, no, children }) {
+    return html`<section class="problem" aria-labelledby="confirm" onKeyDown=${(event) => event.key === "Escape" && no()}>
+      <h2 id="confirm" tabindex="-1" ref=${this.heading}>${title}</h2>
+      <p>${children}</p>
+      <p class="buttons">
+        <button type="button" class="main" onClick=${yes}>${button}</button>
+        <button type="button" onClick=${no}>Cancel</button>
+      </p>
+    </section>`;
   }
 }
 

@@ -3,10 +3,11 @@
 
 import { Diff } from "./diff.js";
 import { html } from "./dom.js";
-import { count, duration, plural, share, timeOfDay } from "./format.js";
-import { Pending, Polled, Problem, Table } from "./parts.js";
+import { count, plural, share, timeOfDay } from "./format.js";
+import { CallCount, Pending, Polled, Problem, Table } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
+import { hasErrors, problemsOf } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
 import { ClientLink } from "./who.js";
 
@@ -27,19 +28,6 @@ export class Review extends Polled {
   }
 }
 
-/** Why a server does not work, or not all of it. */
-function troublesOf({ name, reason, failedLists = {}, listFaults = [], login }) {
-  const lists = Object.entries(failedLists).map(([method, why]) => `${method}: ${why}`);
-  const ended = login?.ended && "needs a new login: `vary login`";
-  return [reason?.replace(`server \`${name}\`: `, ""), ...lists, ...listFaults, ended].filter(Boolean);
-}
-
-const hasTrouble = (server) => troublesOf(server).length > 0;
-const hasErrors = ({ calls }) => calls?.errors > 0;
-
-/** How many servers have a trouble, or had errors. */
-export const troubledServers = ({ servers }) => servers.filter((it) => hasTrouble(it) || hasErrors(it)).length;
-
 /** The entries of each table; nothing for those that are not counted. */
 function entriesOf(review, { servers = [], people = [], missingKeys = [] }) {
   const counts = (byName) => Object.entries(byName).map(([what, count]) => ({ what, count }));
@@ -47,7 +35,7 @@ function entriesOf(review, { servers = [], people = [], missingKeys = [] }) {
   const others = { ...counters, ...(denials && { "refused-by-access-rules": 0 }), "results-that-no-rule-could-rewrite": failedResults };
   return {
     ...review,
-    down: servers.filter(hasTrouble),
+    down: servers.filter((it) => problemsOf(it).length > 0),
     missingKeys,
     failing: servers.filter(hasErrors).map((it) => ({ ...it, count: it.calls.errors })),
     people: people.filter(({ refused }) => refused > 0),
@@ -84,14 +72,12 @@ const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : 
 
 const sentence = (text) => html`<div><${LongText} value=${text} limit=${300} isSentence /></div>`;
 
-/** A number of calls as the link to them. */
-const callCount = (number, filters, what) =>
-  html`<a href=${link("now", filters)} aria-label=${`${count(number)}: show ${plain(what, 60)}`}>${count(number)}</a>`;
+const callCount = (number, filters, what) => html`<${CallCount} ...${{ number, filters, what }} />`;
 
 /** Each table: its title, columns, the member of the entries, a row of an entry, and what is said without entries. */
 const TABLES = [
   ["Servers that do not work", ["server", "~why"], "down",
-    (it) => [html`<a href=${link("now")}>${name(it.name)}</a>`, html`<span class=${`state ${it.state}`}>${it.state}</span> for ${duration(it.since)}${troublesOf(it).map(sentence)}`],
+    (it) => [html`<a href=${link("now")}>${name(it.name)}</a>`, problemsOf(it).map((problem) => html`<div>${problem}</div>`)],
     "All servers work."],
   ["Issuers whose tokens cannot be verified", ["~why"], "missingKeys", (why) => [sentence(why)], "The keys of all issuers are known."],
   ["Errors of servers", ["#errors", "server", "#calls", "#share"], "failing",
@@ -100,17 +86,17 @@ const TABLES = [
     ],
     "No server answered with an error since the start."],
   ["Requests that access rules denied", ["#denied", "~rule"], "denials",
-    ({ rule, count: denied }) => [callCount(denied, { outcome: "denied", rule }, `what ${rule} denied`), html`<${Rule} key=${rule} name=${rule} />`],
+    ({ rule, count: denied }) => [callCount(denied, { outcome: "denied", rule }, `calls that ${rule} denied`), html`<${Rule} key=${rule} name=${rule} />`],
     "Access rules have denied nothing since the start."],
-  ["People to whom something was refused", ["#refused", "person", "#calls"], "people",
-    ({ person, refused, calls }) => [callCount(refused, { person, outcome: "denied" }, `what was refused to ${person}`), name(person), callCount(calls, { person }, `calls of ${person}`)],
-    "Nothing was refused to a person lately."],
+  ["People whose calls were refused", ["#refused", "person", "#calls"], "people",
+    ({ person, refused, calls }) => [callCount(refused, { person, outcome: "denied" }, `refused calls of ${person}`), name(person), callCount(calls, { person }, `calls of ${person}`)],
+    "No call of a person was refused since the start."],
   ["Credentials that were refused", ["#refused", "~why"], "credentials",
     ({ what, count: refused }) => [count(refused), CREDENTIALS[what] ?? name(what)],
     "No credential was refused since the start."],
   ["Requests that rate limits refused", ["#refused", "limit"], "limits",
     ({ limit, count: refused }) => [
-      limit === "authentication-failures" ? count(refused) : callCount(refused, { outcome: "denied", rule: limit }, `what ${limit} refused`),
+      limit === "authentication-failures" ? count(refused) : callCount(refused, { outcome: "denied", rule: limit }, `calls that ${limit} refused`),
       html`<code><${Name} value=${limit} /></code>`,
     ],
     "Rate limits have refused nothing since they last changed."],

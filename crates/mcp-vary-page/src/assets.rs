@@ -31,6 +31,7 @@ const ASSETS: &[Asset] = assets! {
     "/" "index.html" HTML;
     "/page/api.js" "api.js" SCRIPT;
     "/page/app.js" "app.js" SCRIPT;
+    "/page/call-list.js" "call-list.js" SCRIPT;
     "/page/calls.js" "calls.js" SCRIPT;
     "/page/chart.js" "chart.js" SCRIPT;
     "/page/chooser.js" "chooser.js" SCRIPT;
@@ -56,6 +57,7 @@ const ASSETS: &[Asset] = assets! {
     "/page/review.js" "review.js" SCRIPT;
     "/page/route.js" "route.js" SCRIPT;
     "/page/rule.js" "rule.js" SCRIPT;
+    "/page/servers.js" "servers.js" SCRIPT;
     "/page/style.css" "style.css" STYLE;
     "/page/text.js" "text.js" SCRIPT;
     "/page/tool.js" "tool.js" SCRIPT;

@@ -36,7 +36,7 @@ impl CountedCatalog {
         tagged(counted.text.clone(), &counted.tag, known)
     }
 
-    /// The same as a value.
+    /// What [`respond`](Self::respond) sends, as a value.
     pub(crate) fn value(&self, gateway: &Gateway) -> Value {
         serde_json::from_slice(&self.counted(gateway).text).unwrap_or_default()
     }
