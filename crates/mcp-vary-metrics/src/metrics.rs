@@ -239,9 +239,10 @@ mod tests {
     #[test]
     fn a_call_counts_for_its_variant_its_server_and_its_tool() {
         let metrics = Arc::new(Metrics::default());
-        let meter = RequestMeter::begin(&metrics, RequestLabels::new("tools/call", "2026-07-28"));
+        let labels = RequestLabels::new("tools/call", "2026-07-28");
+        let meter = RequestMeter::begin(&metrics, labels);
         meter.enter(&metrics.variant("compact"), "rule");
-        let operation = metrics.server("git").begin("tools/call", Some("log"));
+        let operation = metrics.server("git").begin(labels, Some("log"));
         let mut exchange = ExchangeMeter::begin();
         exchange.answered(4000);
         operation.end(Code::OK, Duration::ZERO);
@@ -298,12 +299,13 @@ mod tests {
     fn tools_that_come_and_go_leave_a_bounded_number_of_series() {
         let metrics = Metrics::default();
         let server = metrics.server("one");
+        let labels = RequestLabels::new("tools/call", "2026-07-28");
         let mut listed = Listed::default();
         for round in 0..1000 {
             let name = |number: usize| format!("tool_{round}_{number}");
             listed.servers = [("one".to_owned(), (0..200).map(name).collect())].into();
             for number in 0..200 {
-                let operation = server.begin("tools/call", Some(&name(number)));
+                let operation = server.begin(labels, Some(&name(number)));
                 operation.end(Code::OK, Duration::ZERO);
             }
             metrics.retire(1 + round as u64, &listed);
@@ -320,7 +322,7 @@ mod tests {
             0,
             "tools of the other series are not listed by name"
         );
-        let operation = server.begin("tools/call", Some("tool_999_0"));
+        let operation = server.begin(labels, Some("tool_999_0"));
         operation.end(Code::TOOL_ERROR, Duration::ZERO);
         shows(
             &metrics,

@@ -6,8 +6,15 @@ use crate::exposition::Labels;
 /// The labels of a request, as positions in their closed lists. With an outcome, they are the position of its series.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLabels {
-    method: usize,
-    era: usize,
+    pub(crate) method: usize,
+    pub(crate) era: usize,
+}
+
+impl Default for RequestLabels {
+    /// Those of a message that is not a request.
+    fn default() -> Self {
+        Self::new("", "")
+    }
 }
 
 impl RequestLabels {
@@ -21,11 +28,6 @@ impl RequestLabels {
             method: METHODS.position(method),
             era: ERAS.position(era),
         }
-    }
-
-    /// The position of its method.
-    pub(crate) const fn method(self) -> usize {
-        self.method
     }
 
     /// Whether the request calls a tool.

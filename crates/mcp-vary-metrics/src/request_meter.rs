@@ -143,7 +143,7 @@ impl RequestMeter {
         if self.labels.is_call() {
             variant.observe_call(duration);
         }
-        let method = self.labels.method();
+        let method = self.labels.method;
         let in_gateway = waited.map(|waited| (method, duration.saturating_sub(waited)));
         self.metrics.observe_request(cell, duration, in_gateway);
     }

@@ -8,6 +8,7 @@ use crate::closed_list::{CODES, Code, METHODS, TOOLS_CALL};
 use crate::directory::{Directory, Listed, Owner};
 use crate::exposition::{Labels, Value};
 use crate::histogram::{Histograms, OPERATION};
+use crate::request_labels::RequestLabels;
 
 /// The series of one server.
 #[derive(Debug)]
@@ -35,10 +36,10 @@ impl ServerMetrics {
 
     /// A request is about to be sent to the server: a call of `tool`, by the server's name of it, or another method.
     #[must_use]
-    pub fn begin(self: &Arc<Self>, method: &str, tool: Option<&str>) -> ClientOperation {
+    pub fn begin(self: &Arc<Self>, labels: RequestLabels, tool: Option<&str>) -> ClientOperation {
         ClientOperation(match tool {
             Some(tool) => Target::Tool(self.tools.get(tool)),
-            None => Target::Method(Arc::clone(self), METHODS.position(method)),
+            None => Target::Method(Arc::clone(self), labels.method),
         })
     }
 

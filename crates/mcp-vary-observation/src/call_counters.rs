@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_vary_base::histogram::Histogram;
 use mcp_vary_catalog::index::ServerIndex;
-use mcp_vary_metrics::{ClientOperation, Code, Metrics, ServerMetrics};
+use mcp_vary_metrics::{ClientOperation, Code, Metrics, RequestLabels, ServerMetrics};
 use mcp_vary_upstream::UpstreamConfig;
 use tokio::time::Instant;
 
@@ -77,12 +77,17 @@ impl ServerCalls {
         servers.find_map(|(server, counters)| (server == name).then_some(counters))
     }
 
-    /// A call of `server` begins: a request for `method`, or a call of `tool` by the server's name of it.
-    pub fn begin(&self, server: ServerIndex, method: &str, tool: Option<&str>) -> CountedCall {
+    /// A call of `server` begins, for a request with these `labels`: of `tool` by the server's name of it, or another method.
+    pub fn begin(
+        &self,
+        server: ServerIndex,
+        labels: RequestLabels,
+        tool: Option<&str>,
+    ) -> CountedCall {
         let counters = server.get(&self.0);
         let metrics = counters.and_then(|(_, counters)| counters.metrics.as_ref());
         CountedCall {
-            operation: metrics.map(|metrics| metrics.begin(method, tool)),
+            operation: metrics.map(|metrics| metrics.begin(labels, tool)),
             counters: counters.map(|(_, counters)| Arc::clone(counters)),
             sent: None,
         }

@@ -43,6 +43,8 @@ pub struct Observers {
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
+    /// With these labels, metrics count it and its call of a server.
+    labels: RequestLabels,
     /// `None` unless the audit log or the log has the request, or it is a call that is watched or recorded.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
@@ -77,10 +79,9 @@ impl Observation {
             Era::Legacy => "before-2026-07-28",
             Era::Modern => "2026-07-28",
         };
-        let meter = observers.metrics.as_ref().map(|metrics| {
-            let labels = RequestLabels::new(request.method, era);
-            RequestMeter::begin(metrics, labels)
-        });
+        let labels = RequestLabels::new(request.method, era);
+        let metrics = observers.metrics.as_ref();
+        let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
             None => (request.reported.is_some() || request_line::is_enabled())
@@ -96,6 +97,7 @@ impl Observation {
             record.set_trace(id);
         }
         Ok(Self {
+            labels,
             record,
             participation: None,
             meter,
@@ -141,16 +143,14 @@ impl Observation {
     /// The observation of a request whose client takes part in an experiment.
     pub fn with_participation(&self, participation: Option<Arc<Participation>>) -> Self {
         Self {
-            record: self.record.clone(),
             participation: participation.filter(|_| !self.is_of_operator),
-            meter: self.meter.clone(),
-            span: self.span.clone(),
-            is_of_operator: self.is_of_operator,
-            cost: self.cost.clone(),
-            person: self.person.clone(),
-            is_call: self.is_call,
-            refused: self.refused.clone(),
+            ..self.clone()
         }
+    }
+
+    /// The labels of the request.
+    pub const fn labels(&self) -> RequestLabels {
+        self.labels
     }
 
     /// The record of the request, for facts about it.

@@ -82,7 +82,8 @@ pub(crate) async fn forward(
     let is_tool_call = matches!(scope.action, MethodAction::CallTool);
     let tool = is_tool_call.then_some(forwarding.name.as_deref()).flatten();
     let calls = &scope.snapshot.calls;
-    let mut counted = is_call.then(|| calls.begin(forwarding.server, scope.request.method, tool));
+    let labels = scope.client.observation.labels();
+    let mut counted = is_call.then(|| calls.begin(forwarding.server, labels, tool));
     match start(context, forwarding, round_trip).await {
         Ok((mut in_flight, span)) => {
             in_flight.observation.sent(counted, span);
