@@ -134,8 +134,7 @@ impl Plan {
         let name = args.name.as_deref().unwrap_or("vary");
         check_name(name)?;
         let client = args.client.client();
-        let variable = client.variable.replace("NAME", "VARIABLE");
-        endpoint::check_secrets(args, &variable)?;
+        endpoint::check_secrets(args)?;
         let target = Target::read(args)?;
         let launch = start(args, &target)?;
         let endpoint = match &target {

@@ -3,7 +3,10 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use mcp_vary_config::{ClientText, Diagnostic, Format, Syntax};
+use mcp_vary_upstream::secret::is_secret;
 use serde_json::Value;
+
+use crate::failure::Failure;
 
 /// What is known of a client.
 #[derive(Debug)]
@@ -52,6 +55,46 @@ impl Client {
         }
         Ok(keys)
     }
+
+    /// A header as its file has it: the key in the entry, the name under that key, and the value, where each `${VARIABLE}` is
+    /// written as the client replaces it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot write the value.
+    pub(crate) fn header<'a>(
+        &self,
+        name: &'a str,
+        value: &str,
+    ) -> Result<(&'static str, &'a str, String), Failure> {
+        if self.format == Format::Codex {
+            return codex_header(name, value);
+        }
+        let mut out = String::new();
+        let mut remaining = value;
+        while let Some((before, after)) = remaining.split_once("${") {
+            let Some((variable, after)) = after.split_once('}') else {
+                break;
+            };
+            out.push_str(before);
+            out.push_str(&self.variable.replace("NAME", variable));
+            remaining = after;
+        }
+        out.push_str(remaining);
+        Ok(("headers", name, out))
+    }
+
+    /// Refuses the `value` of a header that looks like a secret: it would be stored in the client's file.
+    pub(crate) fn check_secret(&self, header: &str, value: &str) -> Result<(), Failure> {
+        if !is_secret(header, value) {
+            return Ok(());
+        }
+        let variable = self.variable.replace("NAME", "VARIABLE");
+        Err(Failure::command(format!(
+            "the value of --header {header} looks like a secret, and would be stored in the client's file; write \
+             '{header}: ${{VARIABLE}}', which becomes `{variable}` there, and set the variable in the client's environment"
+        )))
+    }
 }
 
 /// Where a client has its file of the user.
@@ -63,10 +106,19 @@ pub(crate) enum UserFile {
     HomeWithProjects(&'static str),
     /// In the directory that the variable names; if it is not set, at this path in the home directory.
     Variable(&'static str, &'static str),
-    /// Where applications have their settings.
-    Application(&'static str),
-    /// Where programs of the terminal have their settings.
-    Terminal(&'static str),
+    /// In the directory for Linux, macOS or Windows.
+    Settings([Root; 3], &'static str),
+}
+
+/// A directory in which clients have their settings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Root {
+    /// The one that `XDG_CONFIG_HOME` names; if it is not set, `.config` in the home directory.
+    Config,
+    /// In the home directory.
+    Home(&'static str),
+    /// The one that the variable names, which has to be set.
+    Variable(&'static str),
 }
 
 /// The argument that names a client.
@@ -94,6 +146,45 @@ impl ValueEnum for ClientName {
         Some(PossibleValue::new(self.0.name))
     }
 }
+
+/// The key of Codex for a header, its name there and its value.
+fn codex_header<'a>(
+    name: &'a str,
+    value: &str,
+) -> Result<(&'static str, &'a str, String), Failure> {
+    if !value.contains("${") {
+        return Ok(("http_headers", name, value.to_owned()));
+    }
+    if let Some(variable) = only_variable(value) {
+        return Ok(("env_http_headers", name, variable.to_owned()));
+    }
+    let bearer = value.strip_prefix("Bearer ").and_then(only_variable);
+    match bearer {
+        Some(variable) if name.eq_ignore_ascii_case("authorization") => {
+            Ok((BEARER, name, variable.to_owned()))
+        }
+        _ => Err(Failure::command(format!(
+            "Codex cannot write the value of --header {name}; its headers are a variable alone, '{name}: ${{VARIABLE}}', \
+             or 'Authorization: Bearer ${{VARIABLE}}'"
+        ))),
+    }
+}
+
+/// The name of the variable, if `value` is one and nothing else.
+fn only_variable(value: &str) -> Option<&str> {
+    let name = value.strip_prefix("${")?.strip_suffix('}')?;
+    (!name.is_empty() && !name.contains(['$', '{', '}'])).then_some(name)
+}
+
+/// Where applications have their settings.
+const APPLICATIONS: [Root; 3] = [
+    Root::Config,
+    Root::Home("Library/Application Support"),
+    Root::Variable("APPDATA"),
+];
+
+/// The key of Codex for a token.
+pub(crate) const BEARER: &str = "bearer_token_env_var";
 
 /// The clients that `vary connect` knows, in the order of its help.
 const CLIENTS: &[ClientName] = &[
@@ -124,7 +215,7 @@ const CLIENTS: &[ClientName] = &[
         url: None,
         types: (None, None),
         variable: "${NAME}",
-        user: UserFile::Application("Claude/claude_desktop_config.json"),
+        user: UserFile::Settings(APPLICATIONS, "Claude/claude_desktop_config.json"),
         project: None,
         project_directory: None,
         add_commands: &[],
@@ -155,7 +246,7 @@ const CLIENTS: &[ClientName] = &[
         url: Some("url"),
         types: (Some("http"), Some("stdio")),
         variable: "${env:NAME}",
-        user: UserFile::Application("Code/User/mcp.json"),
+        user: UserFile::Settings(APPLICATIONS, "Code/User/mcp.json"),
         project: Some(".vscode/mcp.json"),
         project_directory: Some("${workspaceFolder}"),
         add_commands: &[],
@@ -203,7 +294,7 @@ const CLIENTS: &[ClientName] = &[
         url: Some("url"),
         types: (Some("remote"), Some("local")),
         variable: "{env:NAME}",
-        user: UserFile::Terminal("opencode/opencode.json"),
+        user: UserFile::Settings([Root::Config; 3], "opencode/opencode.json"),
         project: Some("opencode.json"),
         project_directory: None,
         add_commands: &[],
@@ -225,3 +316,18 @@ const CLIENTS: &[ClientName] = &[
         see: "press the refresh button of the MCP servers in the settings of Cascade",
     }),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_codex_cannot_write_is_refused() {
+        let codex = ClientName::from_str("codex", false).unwrap().client();
+        let refused = codex.header("X-Key", "a ${K}").unwrap_err().to_string();
+        assert!(
+            refused.contains("its headers are a variable alone, 'X-Key: ${VARIABLE}'"),
+            "{refused}"
+        );
+    }
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum as _;
 use mcp_vary_base::io_error;
 use mcp_vary_upstream::endpoint_url::endpoint_example;
-use mcp_vary_upstream::secret::{holds_secret, is_secret};
+use mcp_vary_upstream::secret::holds_secret;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::args::Connect;
@@ -83,7 +83,7 @@ impl Target {
 }
 
 /// Refuses what must not be stored in a file: secrets in headers, addresses and arguments.
-pub(crate) fn check_secrets(args: &Connect, variable: &str) -> Result<(), Failure> {
+pub(crate) fn check_secrets(args: &Connect) -> Result<(), Failure> {
     let texts = args.target.iter().chain(&args.command);
     if texts.into_iter().any(|text| holds_secret(text)) {
         return Err(Failure::command(
@@ -93,13 +93,7 @@ pub(crate) fn check_secrets(args: &Connect, variable: &str) -> Result<(), Failur
     }
     for line in &args.headers {
         let (name, value) = split(line)?;
-        if is_secret(name, value) {
-            return Err(Failure::command(format!(
-                "the value of --header {name} looks like a secret, and would be stored in the client's file; write \
-                 '{name}: ${{VARIABLE}}', which becomes `{variable}` there, and set the variable in the client's \
-                 environment"
-            )));
-        }
+        args.client.client().check_secret(name, value)?;
     }
     Ok(())
 }

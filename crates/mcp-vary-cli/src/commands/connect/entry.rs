@@ -4,7 +4,7 @@ use mcp_vary_config::Format;
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::{Value, json};
 
-use super::client::Client;
+use super::client::{BEARER, Client};
 use super::endpoint::Endpoint;
 use crate::failure::Failure;
 
@@ -51,61 +51,13 @@ fn add_headers(
     entry: &mut Value,
 ) -> Result<(), Failure> {
     for (name, value) in headers {
-        let (key, name, value) = match client.format {
-            Format::Codex => codex_header(name, value)?,
-            _ => ("headers", name.as_str(), in_syntax(client, value)),
-        };
+        let (key, name, value) = client.header(name, value)?;
         match key {
             BEARER => entry[key] = json!(value),
             _ => entry[key][name] = json!(value),
         }
     }
     Ok(())
-}
-
-/// The key of Codex for a header, its name there and its value.
-fn codex_header<'a>(
-    name: &'a str,
-    value: &str,
-) -> Result<(&'static str, &'a str, String), Failure> {
-    if !value.contains("${") {
-        return Ok(("http_headers", name, value.to_owned()));
-    }
-    if let Some(variable) = only_variable(value) {
-        return Ok(("env_http_headers", name, variable.to_owned()));
-    }
-    let bearer = value.strip_prefix("Bearer ").and_then(only_variable);
-    match bearer {
-        Some(variable) if name.eq_ignore_ascii_case("authorization") => {
-            Ok((BEARER, name, variable.to_owned()))
-        }
-        _ => Err(Failure::command(format!(
-            "Codex cannot write the value of --header {name}; its headers are a variable alone, '{name}: ${{VARIABLE}}', \
-             or 'Authorization: Bearer ${{VARIABLE}}'"
-        ))),
-    }
-}
-
-/// The name of the variable, if `value` is one and nothing else.
-fn only_variable(value: &str) -> Option<&str> {
-    let name = value.strip_prefix("${")?.strip_suffix('}')?;
-    (!name.is_empty() && !name.contains(['$', '{', '}'])).then_some(name)
-}
-
-/// `value` with each `${VARIABLE}` as the client writes it.
-fn in_syntax(client: &Client, value: &str) -> String {
-    let mut out = String::new();
-    let mut remaining = value;
-    while let Some((before, after)) = remaining.split_once("${") {
-        let Some((name, after)) = after.split_once('}') else {
-            break;
-        };
-        out.push_str(before);
-        out.push_str(&client.variable.replace("NAME", name));
-        remaining = after;
-    }
-    out.push_str(remaining);
-    out
 }
 
 /// The command of the client that adds the entry to its file, if it has one.
@@ -144,9 +96,6 @@ pub(crate) fn command(
     let quoted: Vec<String> = arguments.map(|word| shell_word(&word)).collect();
     Some(quoted.join(" "))
 }
-
-/// The key of Codex for a token.
-const BEARER: &str = "bearer_token_env_var";
 
 #[cfg(test)]
 mod tests {
@@ -194,15 +143,6 @@ mod tests {
             "cursor",
             ("X", "a ${B} ${C} ${"),
             &json!({"headers": {"X": "a ${env:B} ${env:C} ${"}}),
-        );
-    }
-
-    #[test]
-    fn a_header_that_codex_cannot_write_is_refused() {
-        let refused = codex_header("X-Key", "a ${K}").unwrap_err().to_string();
-        assert!(
-            refused.contains("its headers are a variable alone, 'X-Key: ${VARIABLE}'"),
-            "{refused}"
         );
     }
 }

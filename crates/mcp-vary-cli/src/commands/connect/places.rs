@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_vary_config::Format;
 
-use super::client::{Client, UserFile};
+use super::client::{Client, Root, UserFile};
 use crate::failure::Failure;
 
 /// An operating system, as far as clients' directories differ.
@@ -62,21 +62,25 @@ pub(crate) fn user_file(
         set(name).ok_or_else(missing)
     };
     let home = || required(system.home());
-    let file = match (client.user, system) {
-        (UserFile::Home(file) | UserFile::HomeWithProjects(file), _) => home()?.join(file),
-        (UserFile::Variable(name, file), _) => match set(name) {
+    let file = match client.user {
+        UserFile::Home(file) | UserFile::HomeWithProjects(file) => home()?.join(file),
+        UserFile::Variable(name, file) => match set(name) {
             Some(directory) => directory.join(Path::new(file).file_name().unwrap_or_default()),
             None => home()?.join(file),
         },
-        (UserFile::Application(file), System::Windows) => required("APPDATA")?.join(file),
-        (UserFile::Application(file), System::MacOs) => {
-            home()?.join("Library/Application Support").join(file)
-        }
-        (UserFile::Application(file), System::Linux) | (UserFile::Terminal(file), _) => {
-            match set("XDG_CONFIG_HOME") {
-                Some(directory) => directory.join(file),
-                None => home()?.join(".config").join(file),
-            }
+        UserFile::Settings([linux, mac_os, windows], file) => {
+            let root = match system {
+                System::Linux => linux,
+                System::MacOs => mac_os,
+                System::Windows => windows,
+            };
+            let directory = match (root, set("XDG_CONFIG_HOME")) {
+                (Root::Config, Some(directory)) => directory,
+                (Root::Config, None) => home()?.join(".config"),
+                (Root::Home(directory), _) => home()?.join(directory),
+                (Root::Variable(name), _) => required(name)?,
+            };
+            directory.join(file)
         }
     };
     Ok(with_comments(client, file))
