@@ -6,8 +6,9 @@ use clap::Parser;
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_config::{ClientText, Syntax};
 use mcp_vary_upstream::command_line::shell_word;
+use serde_json::json;
 
-use crate::commands::connect::client::ClientName;
+use crate::commands::connect::client::{Client, ClientName};
 use crate::commands::key::{self, KeyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::file;
@@ -66,12 +67,8 @@ pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
         ))
     })?;
     let (key, entry) = key::generate(&args.key)?;
-    let (secret, client) = (key.expose(), args.client.as_str());
-    let header = "--header 'Authorization: Bearer ${VARY_API_KEY}'";
-    let connect = format!(
-        "vary connect {client} {} {header} --write",
-        shell_word(&url)
-    );
+    let connect = connect_commands(args.client.client(), &url);
+    let secret = key.expose();
     print::data(&format!("export VARY_API_KEY={secret}\n{connect}\n"))?;
     let step = match keys {
         Some(_) => format!("Add this line to `auth.keys` of {shown}:\n\n    - {entry}\n"),
@@ -90,6 +87,19 @@ pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
         )));
     }
     Ok(Verdict::Fine)
+}
+
+/// The commands that connect `client` to the gateway at `url`, with a key that is in a variable. If the client's file cannot
+/// have the header, the client starts Vary for a configuration that has it.
+fn connect_commands(client: &Client, url: &str) -> String {
+    let (name, value) = (client.name, "Bearer ${VARY_API_KEY}");
+    if client.takes_headers() {
+        let target = shell_word(url);
+        return format!("vary connect {name} {target} --header 'Authorization: {value}' --write");
+    }
+    let gateway = json!({"url": url, "headers": {"Authorization": value}});
+    let config = shell_word(&json!({"servers": {"gateway": gateway}}).to_string());
+    format!("echo {config} > gateway.json\nvary connect {name} gateway.json --write")
 }
 
 /// Refuses the file of a client, which has servers alone: keys are in a configuration.

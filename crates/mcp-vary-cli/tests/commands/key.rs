@@ -1,5 +1,6 @@
 //! `vary key` and `vary invite`: a key is shown once, and its entry can be pasted.
 
+use crate::connect::Home;
 #[cfg(unix)]
 use crate::program::Server;
 use crate::program::{Run, file, run, sky, state};
@@ -174,4 +175,28 @@ fn an_invitation_has_the_address_that_others_type() {
     run(&["invite", "ann", "none.yaml"]).refuses(&["none.yaml cannot be read: no such file"]);
     Run::with_state(&state("invite-none"), &["invite", "ann", "1"])
         .refuses(&["found no running gateway of yours with a configuration; name the configuration, as in `vary invite ann vary.yaml`"]);
+}
+
+/// Its file has neither addresses nor headers: `--header` would be refused.
+#[test]
+fn a_client_without_headers_is_invited_with_commands_that_connect_it() {
+    let path = file(
+        "invite-desktop.yaml",
+        &sky("public-url: https://mcp.acme.example\n"),
+    );
+    let invited = run(&["invite", "ann", &path, "--client", "claude-desktop"]).exited(0);
+    let (before, after) = invited.stdout.split_once("echo '").unwrap();
+    let (config, connect) = after.split_once("' > gateway.json\n").unwrap();
+    assert!(before.starts_with("export VARY_API_KEY=vary_"), "{before}");
+    assert_eq!(
+        connect,
+        "vary connect claude-desktop gateway.json --write\n"
+    );
+    let home = Home::new("invited");
+    home.write("project/gateway.json", config);
+    let mut command = home.command(&["claude-desktop", "gateway.json"]);
+    let connected = Run::of(command.env("VARY_API_KEY", "k")).exited(0);
+    assert_contains(&connected.stdout, &["\"--stdio\"", "gateway.json\""]);
+    let note = "the configuration uses `VARY_API_KEY`, set here: Claude Desktop needs it in its environment too";
+    assert_contains(&connected.stderr, &[note]);
 }

@@ -84,6 +84,11 @@ impl Client {
         Ok(("headers", name, out))
     }
 
+    /// Whether its file can have headers with variables.
+    pub(crate) const fn takes_headers(&self) -> bool {
+        self.url.is_some()
+    }
+
     /// Refuses the `value` of a header that looks like a secret: it would be stored in the client's file.
     pub(crate) fn check_secret(&self, header: &str, value: &str) -> Result<(), Failure> {
         if !is_secret(header, value) {
