@@ -113,6 +113,7 @@ families! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::closed_list::REASONS;
 
     /// A row of the page's table: the name as samples have it, the kind, and the labels.
     fn row(family: &Family) -> String {
@@ -128,8 +129,7 @@ mod tests {
 
     #[test]
     fn the_page_has_each_family() {
-        let page = include_str!("../../../docs/reference/metrics.md");
-        let rows = page.lines().filter(|line| line.starts_with("| `"));
+        let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
         let rows: Vec<_> = rows.collect();
         assert_eq!(rows.len(), ALL.len());
         for (found, family) in rows.into_iter().zip(ALL) {
@@ -140,4 +140,14 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn the_page_has_the_reasons_for_a_variant() {
+        let (_other, reasons) = REASONS.values().split_last().unwrap();
+        let quoted: Vec<_> = reasons.iter().map(|it| format!("`{it}`")).collect();
+        let end = format!(": {} |\n", quoted.join(", "));
+        assert!(PAGE.contains(&end), "{end}");
+    }
+
+    const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
 }
