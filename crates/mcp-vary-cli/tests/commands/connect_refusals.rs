@@ -119,7 +119,7 @@ fn arguments_that_do_not_fit_are_refused() {
         &["emacs"],
         &[
             "error: `emacs` is not one of the clients whose files Vary writes; write one of `claude-code`, `claude-desktop`, `cursor`, ",
-            "`windsurf`, or give the address that `vary serve` prints to another client",
+            "`, or give the address that `vary serve` prints to another client",
         ],
     );
     refuses(
