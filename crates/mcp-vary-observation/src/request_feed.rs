@@ -246,8 +246,8 @@ fn without_secrets_of(uri: &str, text: &str) -> String {
     let mut shown = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let end = piece.find(|next: char| next.is_whitespace() || matches!(next, '"' | '\''));
-        let rest = end.and_then(|end| piece.get(end..)).unwrap_or_default();
-        shown.extend([&without_secrets(beginning), "…", rest]);
+        let after = end.and_then(|end| piece.get(end..)).unwrap_or_default();
+        shown.extend([&without_secrets(beginning), "…", after]);
     }
     shown
 }
