@@ -18,8 +18,8 @@ use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_observation::RankingDetails;
 use mcp_vary_session::client_uses::ClientRequest;
 use mcp_vary_view::{ArgumentError, wrong_arguments};
+use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
-use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde_json::json;
@@ -310,10 +310,24 @@ pub(crate) fn invalid_prompt_arguments(
     context: &RequestContext<'_>,
     errors: &[ArgumentError],
 ) -> RpcError {
-    match ParamsError::of_arguments(errors) {
-        Some(refusal) => refusal.into_counted_error(context.counters()),
-        None => RpcError::invalid_params(wrong_arguments(errors)),
-    }
+    ambiguous_arguments(context.counters(), errors)
+        .unwrap_or_else(|| RpcError::invalid_params(wrong_arguments(errors)))
+}
+
+/// The error for arguments with look-alike or repeated keys, counted; `None` if `errors` has no such key.
+pub(crate) fn ambiguous_arguments(
+    counters: &Counters,
+    errors: &[ArgumentError],
+) -> Option<RpcError> {
+    let (counter, error) = errors.iter().find_map(|error| match error {
+        ArgumentError::Lookalike { .. } => Some((Counter::RefusedLookalikeMembers, error)),
+        ArgumentError::DuplicateKey { .. } => Some((Counter::RefusedDuplicateMembers, error)),
+        _ => None,
+    })?;
+    counters.increment(counter);
+    Some(RpcError::invalid_params(format!(
+        "invalid arguments: {error}"
+    )))
 }
 
 /// What the commands of Vary call themselves: no model reads what they get.
