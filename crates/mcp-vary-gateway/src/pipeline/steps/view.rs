@@ -16,6 +16,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantReason};
 use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_observation::RankingDetails;
+use mcp_vary_rates::Counted;
 use mcp_vary_session::client_uses::ClientRequest;
 use mcp_vary_view::{ArgumentError, wrong_arguments};
 use mcp_vary_wire::counters::{Counter, Counters};
@@ -34,9 +35,11 @@ use tracing::{debug, warn};
 /// `-32602` for a variant that does not exist for the client, and that of a limit that refuses the change.
 pub(crate) async fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>, RpcError> {
     let (index, reason) = selected_variant(context)?;
-    policy::count_variant(context, index, reason.by).await?;
-    notify_of_selected(context, index);
     let snapshot = context.snapshot;
+    if let Some(limits) = snapshot.config.rates.counting(Counted::Switches) {
+        policy::count_variant(context, limits, index, reason.by).await?;
+    }
+    notify_of_selected(context, index);
     let method = context.request.method;
     let variant = index.get(snapshot.enabled_variants());
     let by = reason.by.as_str();
