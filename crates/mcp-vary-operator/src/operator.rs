@@ -109,7 +109,7 @@ impl Operator {
         self.page.get()
     }
 
-    /// Has the program carry out a command, and returns a sentence about what came of it.
+    /// Has the program carry out a command, and returns its outcome as a sentence.
     ///
     /// # Errors
     ///

@@ -1,7 +1,6 @@
 //! Why the params of a request are rejected.
 
 use mcp_vary::json::{JsonError, quoted};
-use mcp_vary_view::ArgumentError;
 
 use crate::counters::{Counter, Counters};
 use crate::response::RpcError;
@@ -46,21 +45,6 @@ impl ParamsError {
                 quoted(&cut)
             ),
         }
-    }
-
-    /// The error for arguments with look-alike or repeated keys, if `faults` has one.
-    pub fn of_arguments(faults: &[ArgumentError]) -> Option<Self> {
-        faults.iter().find_map(|fault| {
-            let counter = match fault {
-                ArgumentError::Lookalike { .. } => Counter::RefusedLookalikeMembers,
-                ArgumentError::DuplicateKey { .. } => Counter::RefusedDuplicateMembers,
-                _ => return None,
-            };
-            Some(Self {
-                counter: Some(counter),
-                reason: format!("invalid arguments: {fault}"),
-            })
-        })
     }
 
     /// Counts the rejection, and converts it to the error for the client.

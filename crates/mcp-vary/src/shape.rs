@@ -8,6 +8,7 @@ mod answer;
 pub(crate) mod applied;
 mod compact;
 pub(crate) mod content;
+mod covers;
 mod prompt;
 pub(crate) mod repeat;
 mod resource;

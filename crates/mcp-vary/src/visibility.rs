@@ -3,10 +3,6 @@
 //! Source: the tool result clarification. "`content` is the model-oriented representation of a tool
 //! result", "`structuredContent` is the machine-oriented representation for programmatic use".
 
-mod covers;
-
-pub(crate) use self::covers::{covers_all, restates};
-
 use crate::json::{Json, JsonError, Members, elements};
 use crate::shape::applied::{META_APPLIED, meta};
 use crate::shape::content::{blocks, text_of};

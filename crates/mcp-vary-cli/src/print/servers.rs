@@ -140,13 +140,13 @@ pub(crate) fn unread_lists(server: &ServerReport) -> impl Iterator<Item = String
     lists.map(|(list, why)| format!("server `{}`: {}", server.name, unread_list(list, why)))
 }
 
-/// A line for each thing that was wrong with items of a server.
+/// A line for each fault in the items of a server.
 pub(crate) fn faults(server: &ServerReport) -> impl Iterator<Item = String> {
     let faults = server.list_faults.iter();
     faults.map(|fault| format!("server `{}`: {fault}", server.name))
 }
 
-/// What is said of a list, by its method, that could not be read.
+/// The message about a list that could not be read, by its method and the reason.
 pub(crate) fn unread_list(list: &str, why: &str) -> String {
     let kind = LISTS.iter().find(|(known, _)| *known == list);
     let items = kind.map_or_else(|| list.to_owned(), |(_, kind)| format!("{kind}s"));

@@ -33,7 +33,6 @@ mod login;
 mod messages;
 mod operate;
 mod page;
-mod partly;
 mod program;
 mod reload;
 #[cfg(unix)]
@@ -56,6 +55,7 @@ mod tls;
 mod tools;
 #[cfg(unix)]
 mod unread_lists;
+mod unusable_entries;
 #[cfg(unix)]
 mod up;
 mod upstream_variants;

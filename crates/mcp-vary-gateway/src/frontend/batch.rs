@@ -11,6 +11,7 @@ use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::mpsc;
 
+use super::forwarding;
 use super::responses::{Body, Stream, accepted, event_stream, json};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::inbound::{Inbound, MessageSource, Outcome, Sender, bad_request, handle};
@@ -32,6 +33,12 @@ pub(super) async fn answer(
     caller: &mut Caller,
     batch: Batch<'_>,
 ) -> Response<Body> {
+    if let Some(store) = snapshot.services.store.as_deref()
+        && let Some(response) =
+            forwarding::answer_elsewhere(store, &snapshot, head, caller, batch.body, None).await
+    {
+        return response;
+    }
     let sender = Sender {
         snapshot: &snapshot,
         caller,

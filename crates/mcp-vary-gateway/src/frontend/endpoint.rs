@@ -90,8 +90,10 @@ pub(super) async fn respond(
         }
         Method::GET => {
             let stopping = &scope.stopping;
-            let elsewhere = forwarding::listen_elsewhere(&snapshot, head, &caller, stopping);
-            if let Some(response) = elsewhere.await {
+            if let Some(store) = snapshot.services.store.as_deref()
+                && let Some(response) =
+                    forwarding::listen_elsewhere(store, &snapshot, head, &caller, stopping).await
+            {
                 return Ok(response);
             }
             let mut response = open_stream(&snapshot, head, &caller, stream_end()).await?;

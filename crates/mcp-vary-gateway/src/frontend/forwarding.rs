@@ -119,15 +119,13 @@ fn session_elsewhere(
 /// If that replica may have handled the request, or as many are forwarded as may be. If it cannot be reached, there is no
 /// answer: the request is handled here.
 async fn ask_owner(
+    store: &Store,
     snapshot: &ConfigSnapshot,
     head: &Parts,
     caller: &Caller,
     body: &Bytes,
     message: Option<Named<'_>>,
 ) -> Result<Option<Response<Body>>, ForwardError> {
-    let Some(store) = &snapshot.services.store else {
-        return Ok(None);
-    };
     let session = || session_elsewhere(snapshot, store, head, caller, message);
     if head.extensions.get::<Forwarded>().is_some() {
         if let Some(session) = session() {
@@ -162,13 +160,14 @@ async fn ask_owner(
 /// The answer of the replica whose state a `POST` needs; `None` if the request is answered here, since it needs none, or
 /// that replica has not got it.
 pub(super) async fn answer_elsewhere(
+    store: &Store,
     snapshot: &ConfigSnapshot,
     head: &Parts,
     caller: &Caller,
     body: &Bytes,
     message: Option<Named<'_>>,
 ) -> Option<Response<Body>> {
-    match ask_owner(snapshot, head, caller, body, message).await {
+    match ask_owner(store, snapshot, head, caller, body, message).await {
         Ok(response) => response,
         Err(failure) => {
             let id = message.and_then(|(message, _)| message.id);
@@ -190,13 +189,14 @@ pub(super) async fn answer_elsewhere(
 
 /// The stream of the replica whose state a `GET` needs, until this one stops; `None` if the request is answered here.
 pub(super) async fn listen_elsewhere(
+    store: &Store,
     snapshot: &ConfigSnapshot,
     head: &Parts,
     caller: &Caller,
     stopping: &Stopping,
 ) -> Option<Response<Body>> {
     // A stream changes nothing: it can be opened here, whatever has happened there.
-    let answered = ask_owner(snapshot, head, caller, &Bytes::new(), None).await;
+    let answered = ask_owner(store, snapshot, head, caller, &Bytes::new(), None).await;
     let response = answered.ok().flatten()?;
     let stream_stopping = stopping.clone();
     let end = async move { stream_stopping.stream_ends().await };

@@ -49,10 +49,6 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     }
     let (bytes, memory) = read_body(&snapshot, head, body).await?;
     if let Some(messages) = envelope::batch(&bytes) {
-        let elsewhere = forwarding::answer_elsewhere(&snapshot, head, caller, &bytes, None);
-        if let Some(response) = elsewhere.await {
-            return Ok(response);
-        }
         let batch = Batch {
             body: &bytes,
             messages,
@@ -65,8 +61,10 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
         Err(why) => return Ok(json(unreadable(&why))),
     };
     let named = Some((&message, params.as_ref()));
-    let elsewhere = forwarding::answer_elsewhere(&snapshot, head, caller, &bytes, named);
-    if let Some(response) = elsewhere.await {
+    if let Some(store) = snapshot.services.store.as_deref()
+        && let Some(response) =
+            forwarding::answer_elsewhere(store, &snapshot, head, caller, &bytes, named).await
+    {
         return Ok(response);
     }
     let inbound = Inbound {

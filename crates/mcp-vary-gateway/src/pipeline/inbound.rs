@@ -180,19 +180,19 @@ impl<'a> Inbound<'a, '_> {
             // The status is sent with the first answer of the batch.
             sender.caller.observation.status_sent();
         }
-        let refused = |failure: RpcError| match era {
+        let refuse = |failure: RpcError| match era {
             Era::Legacy => Outcome::Refused(failure.reply(Some(id), era)),
             Era::Modern => refused(&failure, Some(id), era),
         };
         if (era, request.method) == (Era::Legacy, "initialize") {
             let opened = open_session(sender, &request.params, self.message.params);
-            let (result, session_id) = Box::pin(opened).await.map_err(refused)?;
+            let (result, session_id) = Box::pin(opened).await.map_err(refuse)?;
             let reply = response::result(id, result.as_bytes());
             return Err(Outcome::SessionOpened(reply, session_id));
         }
-        let client = sender.client(&request, era).await.map_err(refused)?;
+        let client = sender.client(&request, era).await.map_err(refuse)?;
         Ok(Admitted {
-            guard: sender.register(&client, id).map_err(refused)?,
+            guard: sender.register(&client, id).map_err(refuse)?,
             client,
             request,
         })

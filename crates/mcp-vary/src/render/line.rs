@@ -84,12 +84,17 @@ impl Line {
         true
     }
 
+    /// Writes keys, with commas between them.
+    pub(super) fn keys(&self, out: &mut String, keys: &[impl AsRef<str>]) {
+        for (at, key) in keys.iter().enumerate() {
+            out.push_str(if at > 0 { ", " } else { "" });
+            (self.key)(out, key.as_ref());
+        }
+    }
+
     /// Writes the keys of key-only rows: a list, or a list of lists if the key has several members.
     pub(super) fn key_only_rows(&self, out: &mut String, others: &KeyOnlyRows<'_>) {
-        for (at, key) in others.keys.iter().enumerate() {
-            out.push_str(if at > 0 { ", " } else { "" });
-            (self.key)(out, key);
-        }
+        self.keys(out, &others.keys);
         out.push_str(": ");
         let rows = others.rows.iter();
         match others.keys.len() {

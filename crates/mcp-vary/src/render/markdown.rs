@@ -96,10 +96,8 @@ pub fn markdown(value: &Json<'_>) -> String {
 #[must_use]
 pub fn compact_markdown(value: &Json<'_>, limits: &Limits) -> (String, Vec<LeftOut>) {
     let short = compact(value, limits);
-    (
-        Writer::default().run(&short.value, Some(value)),
-        short.left_out,
-    )
+    let markdown = Writer::default().run(&short.value, Some(value));
+    (markdown, short.left_out)
 }
 
 #[derive(Default)]
@@ -136,10 +134,7 @@ impl Writer {
         if !keyed.others.is_empty() {
             self.gap();
             self.out.push_str("- **others**: ");
-            for (at, key) in keyed.others.iter().enumerate() {
-                self.out.push_str(if at > 0 { ", " } else { "" });
-                (LINE.key)(&mut self.out, key);
-            }
+            LINE.keys(&mut self.out, &keyed.others);
             self.out.push('\n');
         }
     }

@@ -79,10 +79,8 @@ pub fn text(value: &Json<'_>) -> String {
 #[must_use]
 pub fn compact_text(value: &Json<'_>, limits: &Limits) -> (String, Vec<LeftOut>) {
     let short = compact(value, limits);
-    (
-        Writer::default().run(&short.value, Some(value)),
-        short.left_out,
-    )
+    let text = Writer::default().run(&short.value, Some(value));
+    (text, short.left_out)
 }
 
 #[derive(Default)]
@@ -139,10 +137,7 @@ impl Writer {
         if !others.is_empty() {
             self.indent(depth);
             self.out.push_str("others: ");
-            for (at, key) in others.iter().enumerate() {
-                self.out.push_str(if at > 0 { ", " } else { "" });
-                plain(&mut self.out, key);
-            }
+            LINE.keys(&mut self.out, &others);
             self.out.push('\n');
         }
         true

@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::answer::{Answer, HINTS};
 use super::applied::{Applied, META_APPLIED, Shaped, meta};
 use super::content::{Block, array, blocks, text_block, texts};
+use super::covers::{covers_all, restates};
 use super::repeat::{Relation, relations_to};
 use super::tool_facts::ToolFacts;
 use super::tool_result::{Policy, document, is_shapeable, omits_texts, tool_result};
 use crate::feature::{Features, Format, Verbosity};
 use crate::json::{Json, JsonError, Members};
 use crate::render;
-use crate::visibility::{covers_all, restates};
 
 /// The content of a `tools/call` result: a value and texts.
 ///

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, blocks, container, is_complete, only_text, texts};
+use super::covers::{covers_all, restates};
 use super::repeat::{Relation, only_text_repeats, relations, relations_to};
 use super::rewrite::{followed_by, json_and_author, render_each, replace, with_texts};
 use super::tool_facts::ToolFacts;
 use crate::feature::{Features, Format};
 use crate::json::{Json, JsonError, Members, compacted};
 use crate::render;
-use crate::visibility::{covers_all, restates};
 
 /// What the operator and the client's protocol revision allow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

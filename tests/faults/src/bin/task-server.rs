@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 struct Task {
     status: &'static str,
-    /// The requests that wait for what it comes to.
+    /// The requests that wait for its result.
     waiting: Vec<Value>,
 }
 

@@ -4,7 +4,7 @@
 mod arguments;
 mod calls;
 mod choosing;
+mod declared_features;
 mod front;
 mod lists;
 mod readme;
-mod told;

@@ -13,7 +13,6 @@ use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::RetryPolicy;
 use mcp_vary_view::{ArgumentCheck, ArgumentError, refused_call};
 use mcp_vary_wire::headers;
-use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::exchange::ResponsePlan;
@@ -136,8 +135,8 @@ fn refuse_arguments(
     tool: &Tool,
     errors: &[ArgumentError],
 ) -> Result<Dispatch, RpcError> {
-    if let Some(refusal) = ParamsError::of_arguments(errors) {
-        return Err(refusal.into_counted_error(scope.counters()));
+    if let Some(failure) = view::ambiguous_arguments(scope.counters(), errors) {
+        return Err(failure);
     }
     if !scope.config().style.schema.is_on_demand() {
         return Ok(tool_response(scope, Err(refused_call(errors, None, None))));

@@ -220,12 +220,10 @@ async fn count(
 /// `-32000` when a limit refuses the change. The variant that was active stays active.
 pub(super) async fn count_variant(
     context: &RequestContext<'_>,
+    limits: &ActiveLimits,
     index: VariantIndex,
     decided_by: DecidedBy,
 ) -> Result<(), RpcError> {
-    let Some(limits) = context.snapshot.config.rates.counting(Counted::Switches) else {
-        return Ok(());
-    };
     let offers = &context.client.offers;
     let is_choice = decided_by != DecidedBy::Address && offers.pin.is_none();
     let is_counted = is_choice && context.snapshot.config.variants;

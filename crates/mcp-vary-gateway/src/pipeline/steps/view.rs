@@ -16,10 +16,11 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantReason};
 use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_observation::RankingDetails;
+use mcp_vary_rates::Counted;
 use mcp_vary_session::client_uses::ClientRequest;
 use mcp_vary_view::{ArgumentError, wrong_arguments};
+use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
-use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde_json::json;
@@ -34,9 +35,11 @@ use tracing::{debug, warn};
 /// `-32602` for a variant that does not exist for the client, and that of a limit that refuses the change.
 pub(crate) async fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>, RpcError> {
     let (index, reason) = selected_variant(context)?;
-    policy::count_variant(context, index, reason.by).await?;
-    notify_of_selected(context, index);
     let snapshot = context.snapshot;
+    if let Some(limits) = snapshot.config.rates.counting(Counted::Switches) {
+        policy::count_variant(context, limits, index, reason.by).await?;
+    }
+    notify_of_selected(context, index);
     let method = context.request.method;
     let variant = index.get(snapshot.enabled_variants());
     let by = reason.by.as_str();
@@ -310,10 +313,24 @@ pub(crate) fn invalid_prompt_arguments(
     context: &RequestContext<'_>,
     errors: &[ArgumentError],
 ) -> RpcError {
-    match ParamsError::of_arguments(errors) {
-        Some(refusal) => refusal.into_counted_error(context.counters()),
-        None => RpcError::invalid_params(wrong_arguments(errors)),
-    }
+    ambiguous_arguments(context.counters(), errors)
+        .unwrap_or_else(|| RpcError::invalid_params(wrong_arguments(errors)))
+}
+
+/// The error for arguments with look-alike or repeated keys, counted; `None` if `errors` has no such key.
+pub(crate) fn ambiguous_arguments(
+    counters: &Counters,
+    errors: &[ArgumentError],
+) -> Option<RpcError> {
+    let (counter, error) = errors.iter().find_map(|error| match error {
+        ArgumentError::Lookalike { .. } => Some((Counter::RefusedLookalikeMembers, error)),
+        ArgumentError::DuplicateKey { .. } => Some((Counter::RefusedDuplicateMembers, error)),
+        _ => None,
+    })?;
+    counters.increment(counter);
+    Some(RpcError::invalid_params(format!(
+        "invalid arguments: {error}"
+    )))
 }
 
 /// What the commands of Vary call themselves: no model reads what they get.

@@ -13,9 +13,9 @@ scenarios! {
     "session: subscribe and vanish" => |run| subscribes(run, Left::Nothing);
     "session: subscribe, `DELETE`" => |run| subscribes(run, Left::Delete);
     "session: subscribe, unsubscribe, vanish" => |run| subscribes(run, Left::Unsubscribe);
-    "session: subscribe, hear of a change, hang up" => |run| receives(run);
+    "session: subscribe, receive a change, hang up" => |run| receives(run);
     "stateless: `subscriptions/listen`, hang up" => |run| listens_stateless(run, false);
-    "stateless: `subscriptions/listen`, hear of a change, hang up" => |run| listens_stateless(run, true);
+    "stateless: `subscriptions/listen`, receive a change, hang up" => |run| listens_stateless(run, true);
 }
 
 async fn open(run: ClientRun<'_>) -> Result<Legacy, String> {

@@ -10,16 +10,16 @@ use super::super::http::{Http, Legacy, modern, request};
 use super::{Scenario, ScenarioResult};
 
 scenarios! {
-    "session: have a task made, forget it" => |run| session(with_sessions(run), Then::Forget);
-    "session: have a task made, cancel it, `DELETE`" => |run| session(with_sessions(run), Then::Cancel);
-    "session: have a task made, wait for what it comes to" => |run| session(with_sessions(run), Then::Fetch);
-    "session: have a task made, hang up while waiting for what it comes to" => |run| session(with_sessions(run), Then::HangUp);
-    "stateless: have a task made, forget it" => |run| stateless(run, Then::Forget);
-    "stateless: have a task made, cancel it" => |run| stateless(run, Then::Cancel);
-    "stateless: have a task made, fetch what it came to" => |run| stateless(run, Then::Fetch);
-    "stateless: have a task of 2025-11-25 made, forget it" => |run| stateless(with_sessions(run), Then::Forget);
-    "stateless: have a task of 2025-11-25 made, cancel it" => |run| stateless(with_sessions(run), Then::Cancel);
-    "stateless: have a task of 2025-11-25 made, fetch what it came to" => |run| stateless(with_sessions(run), Then::Fetch);
+    "session: create a task, forget it" => |run| session(with_sessions(run), Then::Forget);
+    "session: create a task, cancel it, `DELETE`" => |run| session(with_sessions(run), Then::Cancel);
+    "session: create a task, wait for its result" => |run| session(with_sessions(run), Then::Fetch);
+    "session: create a task, hang up while waiting for its result" => |run| session(with_sessions(run), Then::HangUp);
+    "stateless: create a task, forget it" => |run| stateless(run, Then::Forget);
+    "stateless: create a task, cancel it" => |run| stateless(run, Then::Cancel);
+    "stateless: create a task, fetch its result" => |run| stateless(run, Then::Fetch);
+    "stateless: create a task of 2025-11-25, forget it" => |run| stateless(with_sessions(run), Then::Forget);
+    "stateless: create a task of 2025-11-25, cancel it" => |run| stateless(with_sessions(run), Then::Cancel);
+    "stateless: create a task of 2025-11-25, fetch its result" => |run| stateless(with_sessions(run), Then::Fetch);
 }
 
 /// To the server whose tasks are of 2025-11-25.

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::numbers::numbers;
 use self::structure_index::{Claim, StructureIndex, claims, flag, normalized_words};
+use super::repeat::{Relation, candidates, relations};
 use crate::json::Json;
-use crate::shape::repeat::{Relation, candidates, relations};
 
 /// Whether `texts` contain every number, string and boolean of `value`, so that omitting it loses nothing.
 ///
@@ -18,7 +18,7 @@ use crate::shape::repeat::{Relation, candidates, relations};
 /// A number must occur exactly, grouped, or as a percentage; a string literally, except for white space and the case of
 /// its first letter; a boolean next to its label (`Open: yes`). `null` and empty strings are ignored. Values that are
 /// not found within [`MAX_SEARCHED`] bytes count as missing.
-pub(crate) fn covers_all(texts: &[&str], value: &Json<'_>) -> bool {
+pub(super) fn covers_all(texts: &[&str], value: &Json<'_>) -> bool {
     ProseIndex::of(texts).covers_all(value, "")
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn covers_all(texts: &[&str], value: &Json<'_>) -> bool {
 ///
 /// It contains a scalar of the value, no other number, and is no longer than the value: a document beside its title
 /// does not restate the title.
-pub(crate) fn restates(text: &str, value: &Json<'_>, written: &str) -> bool {
+pub(super) fn restates(text: &str, value: &Json<'_>, written: &str) -> bool {
     text.len() <= written.len()
         && states_only(text, value)
         && ProseIndex::of(&[text]).covers_some(value, "")

@@ -1,4 +1,4 @@
-//! Files of which a part cannot be used, and what is said of a configuration.
+//! Files with entries that cannot be used, and what `config check` and a reload report of a configuration.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::program::{Server, VARY, file, run, sky};
 use crate::text::{assert_contains, assert_ends};
 
 /// A client's file with entries that cannot be used, and one that can.
-fn partly(name: &str) -> String {
+fn with_unusable_entries(name: &str) -> String {
     let text = json!({"mcpServers": {
         "unset": {"command": VARY, "args": ["weather"], "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}},
         "old": {"type": "sse", "command": "x"},
@@ -18,7 +18,7 @@ fn partly(name: &str) -> String {
 
 #[test]
 fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
-    let path = partly("partly.json");
+    let path = with_unusable_entries("unusable.json");
     let mut server = Server::serve(&["--admin", "0", &path]);
     assert_contains(
         &server.said,
@@ -56,7 +56,7 @@ fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
 
 #[test]
 fn all_servers_can_be_required() {
-    let path = partly("partly-required.json");
+    let path = with_unusable_entries("unusable-required.json");
     let all = run(&["serve", "--listen", "0", &path, "--require-all"]);
     all.refuses(&["`unset`, `old`, `typo` cannot be used, and --require-all is given"]);
     // One that is named is required.
@@ -68,7 +68,7 @@ fn all_servers_can_be_required() {
     let text = format!(
         "servers: {{a: {{command: '${{NO_SUCH_VARIABLE_HERE}}'}}, sky: {{command: {VARY:?}, args: [weather]}}}}"
     );
-    let path = file("partly-own.yaml", &text);
+    let path = file("unusable-own.yaml", &text);
     let whole = run(&["serve", "--listen", "0", &path]);
     whole.refuses(&["needs the variable `NO_SUCH_VARIABLE_HERE`"]);
 }
