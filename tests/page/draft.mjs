@@ -2,15 +2,15 @@
 
 import { check, equal, holds, number } from "./browser.mjs";
 
-/** Runs the checks. `pressUntil` presses a key until a test holds in the page. */
-export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
+/** What the checks do with the view, and `asked`: the drafts that it sent. */
+function drafting(visitor) {
   const { page } = visitor;
   const asked = [];
   page.on("request", (request) => request.url().endsWith("/api/draft") && asked.push(request.postDataJSON()));
-  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  const undo = page.getByRole("button", { name: "Discard changes" });
+  const button = (name) => page.getByRole("button", { name });
+  const undo = button("Discard changes");
+  const save = page.getByRole("button", { name: "Save", exact: true });
   const row = (name) => page.locator(".grid tbody tr", { has: page.getByText(name, { exact: true }) }).first();
-  const cells = async (name) => (await row(name).locator("th, td").allTextContents()).map((it) => it.trim());
   const region = (name) => page.getByRole("region", { name, exact: true });
 
   /** Opens the draft of a variant, as the file has it. */
@@ -27,6 +27,129 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   async function settled() {
     await page.waitForFunction(() => document.querySelector(".totals[aria-busy=false]"), null, { timeout: 20_000 });
   }
+
+  /** Drafts a new variant from the one that is open. */
+  async function copyAs(id) {
+    await page.getByLabel("New variant from this one").fill(id);
+    await button("Draft it").click();
+    await page.waitForFunction((id) => location.hash.includes(`variant=${id}`), id);
+    await settled();
+  }
+
+  return { page, asked, button, undo, save, row, region, open, settled, copyAs };
+}
+
+/** Checks of servers whose tools have prefixes in lists: `git`, `mirror` with the same tools, and `files`. */
+export async function draftPrefixed({ visitor, ask }) {
+  const { page, asked, button, undo, save, row, region, open, settled, copyAs } = drafting(visitor);
+  const bar = region("The draft as a whole");
+
+  /** Checks the rules of the draft, the tools that it lists, and the boxes that are checked. */
+  async function lists(rules, tools) {
+    await settled();
+    equal(asked.at(-1).value.tools, rules, "the rules");
+    const drafted = await ask("/api/draft", asked.at(-1));
+    const listed = drafted.tools.filter((it) => it.shown !== null).map((it) => `${it.server}:${it.name}`);
+    equal([listed.toSorted(), drafted.warnings], [tools.toSorted(), []], "the tools and what matches nothing");
+    await filter({});
+    const rows = page.locator(".grid tbody tr:not(.group)", { has: page.locator("input:checked") });
+    const checked = (await rows.locator("th").allTextContents()).map((it) => it.trim());
+    equal(checked.toSorted(), tools.map((it) => it.split(":")[1]).toSorted(), "the boxes");
+  }
+
+  /** Shows the tools of the draft that these parameters leave. */
+  const filter = (params) => visitor.view(`/draft?${new URLSearchParams({ variant: asked.at(-1)?.id ?? "standard", ...params })}`);
+
+  /** Hides or lists a tool of a server. */
+  async function toggle(server, name) {
+    await filter({ server });
+    await row(name).locator("td").first().click();
+    await settled();
+  }
+
+  await check("“Only these” lists these tools of several servers", async () => {
+    await open("standard", { q: "git_log" });
+    await button("Only these").click();
+    await lists(["git_git_log", "mirror_git_log"], ["git:git_log", "mirror:git_log"]);
+    await undo.click();
+  });
+
+  await check("a tool that is checked after “Hide all” is listed", async () => {
+    await open("standard");
+    await button("Hide all").click();
+    await settled();
+    await toggle("files", "read_file");
+    await toggle("mirror", "git_log");
+    await lists(["files_read_file", "mirror_git_log"], ["files:read_file", "mirror:git_log"]);
+    await toggle("files", "read_file");
+    await lists(["mirror_git_log"], ["mirror:git_log"]);
+    await undo.click();
+  });
+
+  await check("a tool that is hidden is one of its server alone", async () => {
+    await open("standard");
+    await toggle("files", "read_file");
+    await toggle("mirror", "git_log");
+    equal(asked.at(-1).value.tools, { exclude: ["read_file", "mirror_git_log"] }, "the rules");
+    const hidden = (await ask("/api/draft", asked.at(-1))).tools.filter((it) => it.shown === null);
+    equal(hidden.map((it) => `${it.server}:${it.name}`).toSorted(), ["files:read_file", "mirror:git_log"], "the tools");
+    await toggle("files", "read_file");
+    await toggle("mirror", "git_log");
+    holds(await undo.isDisabled(), "a rule is left");
+  });
+
+  await check("a copy of a variant keeps its tools when one is hidden", async () => {
+    await open("few");
+    await copyAs("fewer");
+    await toggle("git", "git_log");
+    await lists(["files_read_file"], ["files:read_file"]);
+    await undo.click();
+  });
+
+  await check("a variant without tools is saved after a question, and what differs from no file is not saved", async () => {
+    const status = await ask("/api/status");
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
+    const sent = [];
+    await page.route("**/api/save", (route) => {
+      sent.push(route.request().postDataJSON().value);
+      return route.fulfill({ json: { isUsed: true, outcome: "reloaded" } });
+    });
+    await open("few");
+    await save.waitFor({ timeout: 5_000 });
+    holds(await save.isDisabled(), "a variant without changes can be saved");
+    await copyAs("fewer");
+    holds(await save.isDisabled(), "a copy without changes can be saved");
+    await undo.click();
+    await open("few");
+    await button("Hide all").click();
+    await bar.getByText("This variant lists no tool.").waitFor({ timeout: 5_000 });
+    await settled();
+    await save.click();
+    const question = page.getByRole("region", { name: "Save a variant without tools?" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    equal([sent, await question.count()], [[], 0], "what was sent, and the question");
+    await save.click();
+    await question.getByRole("button", { name: "Save it" }).click();
+    await page.getByText("Saved.").waitFor({ timeout: 5_000 });
+    equal(sent, [{ tools: { exclude: ["*"] } }], "what was sent");
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
+  await check("rules that match nothing are named beside the figures", async () => {
+    await open("few");
+    await page.getByText("All its settings, as JSON").click();
+    await page.getByLabel("such as features").fill('{"tools": ["read_file", "files_write_file"]}');
+    await bar.getByText("matches nothing that clients see: the item is read_file on server files").waitFor({ timeout: 5_000 });
+    equal(await bar.locator(".problem").count(), 1, "problems");
+    await undo.click();
+  });
+}
+
+/** Runs the checks. `pressUntil` presses a key until a test holds in the page. */
+export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
+  const { page, asked, button, undo, save, row, region, open, settled, copyAs } = drafting(visitor);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const cells = async (name) => (await row(name).locator("th, td").allTextContents()).map((it) => it.trim());
 
   const totals = () => visitor.text(".totals strong");
 
@@ -75,8 +198,6 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds(headings[0].includes(catalog.servers[0]) && headings[0].includes(" of "), headings[0]);
   });
 
-  const button = (name) => page.getByRole("button", { name });
-
   await check("two clicks list the tools of a filter alone, and hide all", async () => {
     await open("few", { q: "git_l*" });
     await button("Only these").click();
@@ -108,10 +229,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   await check("another variant can be drafted from one", async () => {
     await open("few");
-    await page.getByLabel("New variant from this one").fill("fewer");
-    await button("Draft it").click();
-    await page.waitForFunction(() => location.hash.includes("variant=fewer"));
-    await settled();
+    await copyAs("fewer");
     equal(asked.at(-1), { id: "fewer", value: { from: "few" } }, "the draft");
     holds((await visitor.text(".totals")).includes("as few"), "it is not compared with its parent");
     holds((await region("YAML of the variant").innerText()).startsWith("fewer:"), "the YAML is another");
@@ -151,10 +269,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   await check("a suggestion replaces another draft only after a question", async () => {
     const { id } = await ask("/api/suggest?client=claude-code");
     await open("few");
-    await page.getByLabel("New variant from this one").fill(id);
-    await button("Draft it").click();
-    await page.waitForFunction((id) => location.hash.includes(`variant=${id}`), id);
-    await settled();
+    await copyAs(id);
     const suggest = async () => {
       await page.getByLabel("Suggest from what a client called").selectOption("claude-code");
       await button("Suggest a variant").click();
@@ -202,17 +317,14 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
       route.fulfill({ json: { id: "fewer", value: { from: "few", tools: ["git_log"] }, yaml: "", clients: ["vs-code"], digest: "" } }),
     );
     for (const what of ["save", "undo"]) await page.route(`**/api/${what}`, (route) => route.fulfill({ json: { isUsed: true, outcome: what } }));
-    await page.getByLabel("New variant from this one").fill("fewer");
-    await button("Draft it").click();
-    await page.waitForFunction(() => location.hash.includes("variant=fewer"));
-    await settled();
+    await copyAs("fewer");
     const field = page.getByLabel("Clients that get it");
     await visitor.view("/draft?variant=fewer&q=git_log");
     await button("Only these").click();
     await field.fill("vs-code");
     await settled();
     const draft = asked.at(-1);
-    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await save.click();
     await page.getByText("Saved.").waitFor({ timeout: 5_000 });
     await settled();
     equal([await field.inputValue(), asked.at(-1)], ["vs-code", { id: "fewer", value: draft.value }], "what is saved");
@@ -238,7 +350,6 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     });
     await row("git_diff").locator("td").first().click();
     await settled();
-    const save = page.getByRole("button", { name: "Save", exact: true });
     await save.click();
     holds((await visitor.text("main .problem")).includes("was changed since"), "the reason is not there");
     const unreadable = { status: 500, json: { error: "vary.yaml: permission denied" } };

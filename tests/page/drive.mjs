@@ -1,6 +1,7 @@
-// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT METRICS`, where ADDRESS has a code,
-// FOLDER is for screenshots, calls are made at ENDPOINT, and METRICS is the address of a scrape. Prints a line of JSON for
-// each check. `gateway.yaml` has what the checks need of the gateway; a check without it fails.
+// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT METRICS PREFIXED`, where ADDRESS has a code,
+// FOLDER is for screenshots, calls are made at ENDPOINT, METRICS is the address of a scrape, and PREFIXED is another gateway's
+// ADDRESS. Prints a line of JSON for each check. `gateway.yaml` and `prefixed.yaml` have what the checks need of the gateways;
+// a check without it fails.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,27 +11,28 @@ import { gzipSync } from "node:zlib";
 import { Visitor, check, equal, failures, holds, launch, newAddress, number, tokenOf } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
-import { draftVariants } from "./draft.mjs";
+import { draftPrefixed, draftVariants } from "./draft.mjs";
 import { historyOf } from "./fixtures.mjs";
 import { compareWithMetrics } from "./metrics.mjs";
 import { checkPictures } from "./picture-files.mjs";
 
-const [address, folder, endpoint, metrics] = process.argv.slice(2);
+const [address, folder, endpoint, metrics, prefixed] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const token = await tokenOf(address);
+const [token, prefixedToken] = [await tokenOf(address), await tokenOf(prefixed)];
 const VIEWS = ["now", "variants", "calls", "draft", "who", "review", "experiments"];
 const SIZES = [[1400, 900], [380, 800]];
 
-/** What the page itself asks for. */
-async function ask(path, body) {
+/** What the page of a gateway itself asks for. */
+const asker = (address, token) => async (path, body) => {
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
   const response = await fetch(new URL(path, address), { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) });
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return response.json();
-}
+};
+const [ask, askPrefixed] = [asker(address, token), asker(prefixed, prefixedToken)];
 
 /** Waits until each server has connected and listed its tools, or failed, and the variants have the tools. */
-async function isStarted() {
+async function isStarted(ask) {
   for (let waited = 0; waited < 600; waited++) {
     const { servers } = await ask("/api/status");
     const isKnown = servers.every(({ state, tools }) => (state === "up" ? tools !== undefined : state !== "starting"));
@@ -41,7 +43,8 @@ async function isStarted() {
   throw new Error("servers are still starting after a minute");
 }
 
-await isStarted();
+await isStarted(ask);
+await isStarted(askPrefixed);
 const stopCalls = await callAllTheTime(endpoint);
 const [catalog, status] = [await ask("/api/catalog"), await ask("/api/status")];
 const variant = (id) => catalog.variants.find((it) => it.id === id);
@@ -502,6 +505,11 @@ await check("what is typed stays while the status is read again", async () => {
 
 await compareCalls({ visitor, ask, catalog, pressUntil });
 await draftVariants({ visitor, ask, catalog, pressUntil });
+const prefixedVisitor = await Visitor.open(browser, await newAddress(prefixed, prefixedToken));
+await prefixedVisitor.first();
+await draftPrefixed({ visitor: prefixedVisitor, ask: askPrefixed });
+await check("drafts with prefixes cause no error", async () => equal(prefixedVisitor.problems, [], "problems"));
+await prefixedVisitor.page.context().close();
 
 /** What is looked at: each view, and what opens in it. The address, or the address and what is done there. */
 const LOOKS = {

@@ -30,23 +30,28 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
     let vary = binary_of(workspace, "mcp-vary-cli", "vary")?;
     let log = workspace.scratch("page/vary.log")?;
     let state = log.with_file_name("state");
-    let mut command = server::serve(&vary);
-    command
-        .args(["gateway.yaml", "--admin", "127.0.0.1:0"])
-        .args(["--probes", "127.0.0.1:0"])
-        .current_dir(workspace.path(DIRECTORY))
-        .env("XDG_STATE_HOME", &state);
-    let mut server = Server::start(&mut command, &log)?;
+    let start = |file: &str, log: &Path| {
+        let mut command = server::serve(&vary);
+        command
+            .args([file, "--admin", "127.0.0.1:0"])
+            .args(["--probes", "127.0.0.1:0"])
+            .current_dir(workspace.path(DIRECTORY))
+            .env("XDG_STATE_HOME", &state);
+        Server::start(&mut command, log)
+    };
+    let mut server = start("gateway.yaml", &log)?;
     let admin = server.printed("status: vary status ")?;
-    let address = address(&vary, &state, &admin)?;
+    let mut prefixed = start("prefixed.yaml", &log.with_file_name("prefixed.log"))?;
+    let prefixed_admin = prefixed.printed("status: vary status ")?;
     let checks = log.with_file_name("checks.jsonl");
     let mut drive = process::command("node");
     drive
         .arg("drive.mjs")
-        .arg(&address)
+        .arg(address(&vary, &state, &admin)?)
         .arg(log.with_file_name("screenshots"))
         .arg(&server.url)
         .arg(server.printed("metrics: ")?)
+        .arg(address(&vary, &state, &prefixed_admin)?)
         .current_dir(workspace.path(DIRECTORY));
     let status = process::status(&mut drive, &checks, LIMIT)?;
     let outcome = outcome(&fs::read_to_string(&checks).unwrap_or_default());

@@ -48,6 +48,18 @@ impl Catalog {
         mistakes
     }
 
+    /// The parts of this configuration that match nothing in the lists. As in [`unmatched_overrides`](Self::unmatched_overrides),
+    /// nothing is reported of a section whose lists could not all be read.
+    pub fn unmatched_parts(&self, variant: &VariantConfig) -> Vec<ViewDiagnostic> {
+        let mut mistakes = Vec::new();
+        for (key, kinds) in SECTIONS {
+            if let Some(items) = self.all_items(kinds) {
+                mistakes.extend(unmatched(key, kinds, variant, &items));
+            }
+        }
+        mistakes
+    }
+
     /// All items of the lists `kinds`, each with the name of its server. `None` if the lists may be incomplete.
     fn all_items(&self, kinds: &[ListKind]) -> Option<Vec<(&Arc<Item>, &str)>> {
         let mut all = Vec::new();

@@ -6,6 +6,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::tool_listing::VariantTool;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::view::View;
+use mcp_vary_view::ViewDiagnostic;
 
 use crate::gateway::Gateway;
 use crate::pipeline::gateway_tools::gateway_tools;
@@ -45,6 +46,14 @@ impl Gateway {
         let lists = catalog.lists.get(&ListKind::Tools)?;
         let view = View::new(config, &lists.merged, &lists.layout, None, &[]);
         Some(tools_of(config, &view))
+    }
+
+    /// The parts of this configuration of a variant that match nothing that the servers list now; none if a server that may
+    /// have it is down.
+    pub fn unmatched_of_variant(&self, config: &VariantConfig) -> Vec<ViewDiagnostic> {
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
+        catalog.unmatched_parts(config)
     }
 }
 

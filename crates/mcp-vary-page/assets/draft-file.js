@@ -1,7 +1,8 @@
 // What a draft is as text, what it changes in the file, and the bar that saves it.
 
 import { Component, createRef, html } from "./dom.js";
-import { Copy, Problem } from "./parts.js";
+import { count } from "./format.js";
+import { Confirm, Copy, Problem } from "./parts.js";
 import { LongText, visible } from "./text.js";
 
 /** What the draft changes, and the variant as YAML, in the element `yaml`. */
@@ -17,6 +18,7 @@ export function DraftTexts({ answer, isChanged, status, yaml }) {
 }
 
 const COPY_YAML = "Copy the YAML";
+const MAX_WARNINGS = 3;
 
 /**
  * What stays in sight: the totals, what is wrong, and what can be done with the draft. `save` writes it and `undo` takes that
@@ -29,7 +31,7 @@ export class DraftBar extends Component {
 
   /** Waits for what is written and read again. */
   async write(title, run) {
-    this.setState({ isWriting: true, outcome: null, unwritten: null });
+    this.setState({ isWriting: true, isAsking: false, outcome: null, unwritten: null });
     const next = await run().then((outcome) => ({ outcome: { ...outcome, title } }), (unwritten) => ({ unwritten }));
     if (next.unwritten) this.props.failed(next.unwritten);
     this.setState({ ...next, isWriting: false });
@@ -40,17 +42,24 @@ export class DraftBar extends Component {
     this.props.reread();
   };
 
-  render({ children, answer, status, isChanged, canSave, error, unread, yaml, discard, undo }, { isWriting, outcome, unwritten }) {
+  render({ children, answer, status, isChanged, canSave, error, unread, yaml, discard, undo }, { isWriting, isAsking, outcome, unwritten }) {
+    const isEmpty = answer?.tools.length > 0 && answer.tools.every((it) => it.shown === null);
+    const save = () => (isEmpty ? this.setState({ isAsking: true }) : this.save());
     return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
       ${children}
       <div class="buttons">
         ${(unwritten ?? unread) && html`<button type="button" onClick=${this.reread}>Read the file again</button>`}
         ${undo && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>Undo the last save</button>`}
         <button type="button" disabled=${!isChanged || isWriting} onClick=${discard}>Discard changes</button>
-        ${status?.writes && html`<button type="button" class="main" disabled=${!canSave || !!answer?.unsavable || isWriting} onClick=${this.save}>Save</button>`}
+        ${status?.writes && html`<button type="button" class="main" disabled=${!canSave || !!answer?.unsavable || isWriting} onClick=${save}>Save</button>`}
         ${status && !status.writes && answer && html`<${Copy} button=${COPY_YAML} text=${answer.yaml} box=${yaml} />`}
       </div>
       <div class="outcomes">
+        ${isEmpty && html`<p class="problem">This variant lists no tool.</p>`}
+        ${answer?.warnings.slice(0, MAX_WARNINGS).map((it) => html`<p class="problem"><${LongText} value=${it} isSentence /></p>`)}
+        ${answer?.warnings.length > MAX_WARNINGS && html`<p class="problem">and ${count(answer.warnings.length - MAX_WARNINGS)} more</p>`}
+        ${isAsking && canSave && isEmpty && html`<${Confirm} title="Save a variant without tools?" button="Save it" yes=${this.save}
+          no=${() => this.setState({ isAsking: false })}>Its clients get none of the servers’ tools.<//>`}
         ${error && html`<${Problem} what=${error.status === 400 ? "This is not a valid variant." : "The draft cannot be checked."} error=${error} />`}
         ${unread && html`<${Problem} what="The file cannot be read again." error=${unread} />`}
         ${unwritten && html`<${Problem} what="Nothing is written." error=${unwritten} />`}

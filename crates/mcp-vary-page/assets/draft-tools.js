@@ -1,7 +1,7 @@
 // The tools of a draft by server: which are listed, and the choice of many at once.
 
 import { html } from "./dom.js";
-import { NOTHING, configName, pattern } from "./draft-value.js";
+import { NOTHING, pattern, rulesOf } from "./draft-value.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { Choice, Filter, matcher } from "./parts.js";
@@ -61,7 +61,7 @@ function grouped(catalog, params, now) {
 function rules(catalog, params, tools) {
   const server = params.get("server");
   const isWhole = server && tools.length === catalog.tools.filter((it) => it.server === server && it.name).length;
-  return isWhole ? [{ server: pattern(server) }] : tools.map((it) => pattern(configName(catalog, it)));
+  return isWhole ? [{ server: pattern(server) }] : tools.map((it) => rulesOf(catalog, it).include);
 }
 
 function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only }) {

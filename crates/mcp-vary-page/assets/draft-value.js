@@ -1,64 +1,60 @@
 // The entry of a variant in the configuration, and changes to it. Each function returns another value and leaves its own.
 
-/** What is written for a tool: its own name, unless several servers list it. Then it is the name with all variants off. */
-export function configName(catalog, { server, name }) {
-  const named = catalog.tools.filter((it) => it.name === name);
-  if (named.length < 2) return name;
-  return named.find((it) => it.server === server)?.variants[catalog.baseline]?.name ?? name;
-}
+/** The name of a tool in lists, with the prefix of its server if it has one; `undefined` if each variant renames or hides it. */
+const listedName = ({ variants }) => Object.values(variants).find((it) => it && !it.renamed)?.name;
+
+/** Whether another server lists a tool of the same name. */
+const isShared = (catalog, { server, name }) => catalog.tools.some((it) => it.name === name && it.server !== server);
+
+/** What overrides call a tool: its own name, unless that is shared. Then it is the name in lists. */
+export const configName = (catalog, tool) => (isShared(catalog, tool) && listedName(tool)) || tool.name;
 
 /** A name as a pattern that matches it alone. */
 export const pattern = (name) => name.replace(/[*?{}[\]\\]/g, "\\$&");
 
-/** With tools listed, or left out. */
-export function showOrHide(value, names, isShown) {
-  return isShown ? show(value, names) : hide(value, names);
+/** Rules of a tool alone: the one for `include`, which matches names in lists only, the one for `exclude`, and `all` forms of both. */
+export function rulesOf(catalog, tool) {
+  const [listed, name] = [listedName(tool), configName(catalog, tool)];
+  const ofServer = { server: pattern(tool.server), name: pattern(tool.name) };
+  const include = listed === undefined ? ofServer : pattern(listed);
+  return { include, exclude: isShared(catalog, tool) ? include : pattern(name), all: [include, listed, name, pattern(name), ofServer] };
 }
 
-/** The names and their patterns. */
-const written = (names) => new Set([...names, ...names.map(pattern)]);
+/** A test whether a rule is one of `rules`. */
+const isIn = (rules, keys = new Set(rules.map(sorted))) => (rule) => keys.has(sorted(rule));
 
-/** With tools left out. */
-function hide(value, names) {
+/** With the tools of these rules left out. */
+export function hide(value, tools) {
   const { include, exclude } = selection(value);
   if (exclude.includes(EVERYTHING)) return value;
-  const hidden = written(names);
-  if (!include) return select(value, undefined, [...exclude, ...names.map(pattern).filter((it) => !exclude.includes(it))]);
+  const isKnown = isIn([...exclude, ...(include ?? [])]);
   // What was listed by its name alone needs no second rule.
-  const listed = include.filter((it) => !hidden.has(it));
-  const byName = written(include.filter((it) => hidden.has(it)));
-  const others = names.map(pattern).filter((it) => !byName.has(it) && !exclude.includes(it));
+  const others = tools.filter((it) => !it.all.some(isKnown)).map((it) => it.exclude);
+  const isHidden = isIn(tools.flatMap((it) => it.all));
+  const listed = include?.filter((it) => !isHidden(it));
   // An empty list is not valid: that nothing is listed has a rule of its own.
-  if (listed.length === 0) return changed(value, { tools: NOTHING });
+  if (listed?.length === 0) return changed(value, { tools: NOTHING });
   return select(value, listed, [...exclude, ...others]);
 }
 
 /** With what leaves tools out by their names taken away, and what does not include them added. */
-function show(value, names) {
+export function show(value, tools) {
   const { include, exclude } = selection(value);
-  if (exclude.includes(EVERYTHING)) return select(value, names.map(pattern), []);
-  const shown = written(names);
-  const others = exclude.filter((it) => !shown.has(it));
-  const wereHidden = written(exclude.filter((it) => shown.has(it)));
-  const added = include ? names.map(pattern).filter((it) => !wereHidden.has(it) && !include.includes(it)) : [];
-  return select(value, include && [...include, ...added], others);
+  if (exclude.includes(EVERYTHING)) return select(value, tools.map((it) => it.include), []);
+  const isShown = isIn(tools.flatMap((it) => it.all));
+  const [isExcluded, isIncluded] = [isIn(exclude), isIn(include ?? [])];
+  const added = tools.filter((it) => !it.all.some(isExcluded)).map((it) => it.include).filter((it) => !isIncluded(it));
+  return select(value, include && [...include, ...added], exclude.filter((it) => !isShown(it)));
 }
 
 const EVERYTHING = "*";
-
 /** The `tools` of a variant that lists none. */
 export const NOTHING = { exclude: [EVERYTHING] };
 
 /** The rules of `tools`, which can be written as a list. `include` is absent if everything is included. */
-function selection({ tools }) {
-  if (Array.isArray(tools)) return { include: tools, exclude: [] };
-  return { include: tools?.include, exclude: tools?.exclude ?? [] };
-}
+const selection = ({ tools }) => (Array.isArray(tools) ? { include: tools, exclude: [] } : { exclude: [], ...tools });
 
-function select(value, include, exclude) {
-  if (exclude.length > 0) return changed(value, { tools: include ? { include, exclude } : { exclude } });
-  return changed(value, { tools: include });
-}
+const select = (value, include, exclude) => changed(value, { tools: exclude.length > 0 ? { include, exclude } : include });
 
 /** Whether two values are the same, in whatever order their members are. */
 export const same = (a, b) => sorted(a) === sorted(b);

@@ -6,7 +6,7 @@ import { DraftBar, DraftTexts } from "./draft-file.js";
 import { Suggest } from "./draft-suggest.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
-import { configName, isCompact, pattern, same, setCompact, showOrHide } from "./draft-value.js";
+import { configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
 import { Wrong, describedBy } from "./form.js";
 import { count, plural, saving, share } from "./format.js";
 import { CheckBox, Choice, Confirm, Pending } from "./parts.js";
@@ -80,7 +80,9 @@ export class Draft extends Component {
   async read(id) {
     const { value, clients, digest } = await written(isNew(id) ? this.state.catalog.variants[0].id : id);
     const saved = isNew(id) ? { value: {}, clients: "" } : { value, clients: clients.join("\n") };
-    if (this.id() === id) this.setState({ saved, digest, ...(drafts.get(id) ?? saved) }, () => this.ask());
+    const draft = drafts.get(id) ?? saved;
+    const inherited = await inheritedTools(id, draft.value, this.state.catalog);
+    if (this.id() === id) this.setState({ saved, digest, inherited, ...(drafts.get(id) ?? draft) }, () => this.ask());
   }
 
   /** Reads everything again, for a file that was written. */
@@ -190,17 +192,17 @@ export class Draft extends Component {
   }
 
   toggle = (tools, isShown) => {
-    const { catalog, value, toggled } = this.state;
-    const names = tools.map((it) => configName(catalog, it));
+    const { catalog, value, inherited, toggled } = this.state;
+    const rules = tools.map((it) => rulesOf(catalog, it));
     this.setState({ toggled: new Map([...toggled, ...tools.map((it) => [toolKey(it), isShown])]) });
-    this.change(showOrHide(value, names, isShown));
+    this.change((isShown ? show : hide)({ ...value, tools: value.tools ?? inherited }, rules));
   };
 
   /** Lists these tools alone, by these `tools` of the variant. */
   only = (tools, rules) => {
     const others = this.state.catalog.tools.map((it) => [toolKey(it), false]);
     this.setState({ toggled: new Map([...others, ...tools.map((it) => [toolKey(it), true])]) });
-    this.change({ ...this.state.value, tools: rules });
+    this.change({ ...this.state.value, tools: rules ?? (this.state.inherited && ["*"]) });
   };
 
   close = () => {
@@ -273,10 +275,11 @@ export class Draft extends Component {
     const { status, failed } = this.props;
     const { yaml, save, discard, reread } = this;
     const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
+    const isCopy = isNew(id) && same(value, { from: value.from }) && this.sent().clients === undefined;
     return html`
       <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, isChanged, status, yaml }} /><//>
       <${DraftBar} ...${{ answer, status, isChanged, failed, yaml, error, unread, save, discard, reread }}
-        canSave=${isChanged && !this.state.error && !isPending} undo=${lastSave && this.undoSave}>
+        canSave=${isChanged && !isCopy && answer?.diff !== "" && !this.state.error && !isPending} undo=${lastSave && this.undoSave}>
         <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
       <//>
     `;
@@ -290,6 +293,13 @@ const isNew = (id) => created.get(id) === false;
 
 /** A variant as the file has it. */
 const written = (id) => get(`/api/variant?${new URLSearchParams({ id })}`);
+
+/** The `tools` that a variant has as long as it sets none: those of the variant that it starts from. */
+async function inheritedTools(id, { from }, catalog) {
+  if (from === id || !catalog.variants.some((it) => it.id === from)) return undefined;
+  const { value } = await written(from);
+  return value.tools ?? inheritedTools(from, value, catalog);
+}
 
 /** The names in a text, one a line. */
 const names = (text) => [...new Set(text.split("\n").map((line) => line.trim()).filter(Boolean))];

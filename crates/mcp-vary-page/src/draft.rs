@@ -224,9 +224,12 @@ pub(crate) fn to_json(
         Ok(file) => (unified_diff(&file.name, &file.before, &file.after), None),
         Err(why) => (unified_diff(id, written, &drafted.yaml), Some(why)),
     };
+    let unmatched = gateway.unmatched_of_variant(&drafted.config).into_iter();
+    let mistakes = unmatched.filter(|diagnostic| !diagnostic.is_note());
     json!({
         "id": id,
         "tools": tools.collect::<Value>(),
+        "warnings": mistakes.map(|mistake| mistake.to_string()).collect::<Value>(),
         "tokens": counted.as_ref().map_or(0, |counted| counted.tokens),
         "yaml": drafted.yaml,
         "diff": diff,

@@ -133,6 +133,32 @@ async fn a_draft_of_another_variant_and_of_a_built_in_one_is_listed() {
     assert!(tokens > before, "{compact}");
 }
 
+/// A second server puts prefixes before the names in lists, which are those that `include` matches.
+#[tokio::test]
+async fn a_draft_has_the_warnings_of_config_check_for_parts_that_match_nothing() {
+    let other = places_server::start(Era::Modern).await;
+    let second = format!("  other: {{url: {:?}}}\n", other.url);
+    let shown = Shown::with(&second).await;
+    let draft = async |tools: Value| {
+        let draft = json!({"id": "mine", "value": {"tools": tools}});
+        shown.post("/api/draft", &draft).await.json()
+    };
+    let listed = |draft: &Value| {
+        let tools = draft["tools"].as_array().unwrap().iter();
+        tools.filter(|tool| tool["shown"] != Value::Null).count()
+    };
+    let right = draft(json!(["places_say"])).await;
+    assert_eq!((listed(&right), &right["warnings"]), (1, &json!([])));
+    let wrong = draft(json!({"include": ["say"], "exclude": ["later_*"]})).await;
+    assert_eq!(listed(&wrong), 0, "{wrong}");
+    let warnings = wrong["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{wrong}");
+    let expected =
+        "`tools.include[0]` matches nothing that clients see: the item is `say` on server `";
+    let warning = warnings[0].as_str().unwrap();
+    assert!(warning.starts_with(expected), "{warning}");
+}
+
 #[tokio::test]
 async fn a_draft_shows_the_rules_of_its_clients() {
     let rules = "clients:\n  - {name: cursor, variant: reader}\n";
