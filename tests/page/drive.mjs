@@ -399,6 +399,8 @@ await check("the columns of the calls fit beside the servers", async () => {
   await page.waitForSelector(".calls .grid");
   const [needed, width] = await page.locator(".calls .grid").evaluate((grid) => [grid.scrollWidth, grid.clientWidth]);
   holds(needed <= width, `the columns need ${needed} pixels of ${width}`);
+  const cut = await page.locator(".calls .grid :is(th, td, .name)").evaluateAll((all) => all.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.textContent));
+  equal(cut, [], "cells that are cut");
 });
 
 await check("refused calls of a person are as many as the list has that the number leads to", async () => {

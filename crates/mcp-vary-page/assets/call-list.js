@@ -77,7 +77,7 @@ export class Calls extends Component {
 
 const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
-  { id: "outcome", head: "outcome", kind: "c-short" },
+  { id: "outcome", head: "outcome", kind: "c-client" },
   { id: "target", head: "call", kind: "c-name" },
   { id: "client", head: "client", kind: "c-client" },
   { id: "principal", head: "person", kind: "c-short" },
