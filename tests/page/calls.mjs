@@ -172,6 +172,27 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     holds((await visitor.text(".results tbody")).includes("not listed"), "the table does not say it");
   });
 
+  await check("clients without a person that no access rule allows anything are asked for one", async () => {
+    const error = "no access rule that applies to the client allows it";
+    await page.route("**/api/call", (route) => {
+      const clients = route.request().postDataJSON().clients.map(({ name, key }) => ({ name, ms: 1, ...(key ? { tool: "git_log", error: "failed" } : { error }) }));
+      return route.fulfill({ json: { clients } });
+    });
+    await page.route("**/api/status", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), keys: ["ann"] } });
+    });
+    await open(LOG);
+    await makeCall(page);
+    const asks = page.getByText("Choose a person: without one, access rules allow nothing.");
+    await asks.waitFor({ timeout: 5_000 });
+    await page.getByLabel("Person, by API key").selectOption("ann");
+    await call();
+    await asks.waitFor({ state: "detached", timeout: 5_000 });
+    equal(calls.at(-1).clients.map(({ key }) => key), ["ann", "ann", "ann"], "the keys");
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
   await check("a client can be pasted, and its credentials stay out of the address", async () => {
     await open(LOG);
     await page.getByText("Paste what another client sends").click();

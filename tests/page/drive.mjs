@@ -139,6 +139,7 @@ await check("a server that is down shows its last lines, and is tried when one s
   await item.getByRole("button", { name: "Try now: broken" }).click();
   equal((await retried).status(), 200, "the answer");
   await item.getByText("trying …").waitFor({ timeout: 5_000 });
+  holds(!(await item.locator(".try").innerText()).includes("next attempt"), "both are shown");
   await item.getByText("the same error").waitFor({ timeout: 20_000 });
 });
 
@@ -196,6 +197,8 @@ await check("what a gateway said that is gone is grey until it answers again", a
   const other = await Visitor.open(browser, await newAddress(address, token));
   await other.page.route("**/api/status", (route) => route.abort());
   await other.page.waitForSelector("main.gone", { timeout: 10_000 });
+  const silent = await other.text(".silent");
+  holds(/^Vary has not answered since \d\d:\d\d:\d\d\. Start it: vary serve FILE$/.test(silent), silent);
   await other.page.unroute("**/api/status");
   await other.page.waitForSelector("main:not(.gone)", { timeout: 10_000 });
   await other.page.context().close();
@@ -350,15 +353,57 @@ await check("problems have numbers that lead to the calls behind them, and the t
   await visitor.first();
   const { servers } = await ask("/api/status");
   const failing = servers.find(({ calls }) => calls?.errors > 0) ?? missing("a server with errors");
-  const troubled = servers.filter(({ state, calls }) => state === "down" || calls?.errors > 0);
-  equal(await visitor.text("nav .badge"), String(troubled.length), "the number");
-  const label = `${troubled.length} servers with problems or errors`;
+  const down = servers.filter(({ state }) => state === "down");
+  const withErrors = servers.filter(({ state, calls }) => state === "up" && calls?.errors > 0);
+  equal(await visitor.text("nav .badge"), String(down.length + withErrors.length), "the number");
+  const label = `${down.length} servers down, ${withErrors.length} with errors`;
   equal(await page.getByRole("navigation").getByRole("img").getAttribute("aria-label"), label, "what it counts");
   await visitor.click("nav a", { hasText: "Problems" });
-  const reason = page.getByRole("region", { name: "Servers that do not work" }).locator("tr", { hasText: "tickets" });
-  holds((await reason.innerText()).includes("no-such-program-of-tickets"), "why it is down");
+  const problem = (name) => page.getByRole("list", { name: "Server problems" }).locator("li", { hasText: name });
+  holds((await problem("tickets").innerText()).includes("no-such-program-of-tickets"), "why it is down");
+  equal(await problem("broken").locator("pre").innerText(), "the <b>database</b> is locked", "its last lines");
+  equal(await problem("broken").getByRole("button", { name: "Try now: broken" }).count(), 1, "buttons");
   await page.getByRole("link", { name: `: show errors of ${failing.name}` }).click({ timeout: 5_000 });
   equal(new URL(page.url()).hash, `#/now?server=${failing.name}&outcome=error`, "the link");
+});
+
+await check("while servers are down, what needs their lists has no tick", async () => {
+  await visitor.view("/review");
+  for (const label of ["Parts of variants that match nothing", "Names that collide"]) {
+    const line = page.locator(".fine li", { hasText: label });
+    equal(await line.innerText(), `${label}: not checked while tickets is down, broken is down.`, "the text");
+    equal(await line.getAttribute("class"), "faint", "its class");
+  }
+});
+
+await check("a call of a tool that is not listed says that Vary answered, and which server is down", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  const call = { id: 1, at: Date.now() / 1000, method: "tools/call", target: "tickets_list", outcome: "error", code: -32602, error: "Unknown tool: tickets_list" };
+  const calls = [{ ...call, client: { name: "claude-code" }, variant: "compact", reason: "rule", durationMs: 1, bytesIn: 1, bytesOut: 1 }];
+  await other.page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls } }));
+  await other.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
+  const counters = (review) => ({ ...review, counters: { ...review.counters, "refused-unknown-tools": 1 } });
+  const review = counters(await ask("/api/review"));
+  await other.page.route("**/api/review", (route) => route.fulfill({ json: review }));
+  await other.page.reload();
+  await other.view("/review");
+  await other.page.getByRole("link", { name: "1: show calls of unknown tools" }).click({ timeout: 5_000 });
+  const outcome = other.page.locator(".calls .grid tbody .outcome");
+  await outcome.waitFor({ timeout: 5_000 });
+  equal([await outcome.textContent(), await outcome.getAttribute("title")], ["not listed", "Vary answered: the variant does not list this tool"], "the row");
+  await outcome.click();
+  const shown = await other.text(".panel .problem");
+  holds(shown.includes("Vary answered: the variant does not list this tool · Who gets what · tickets is down"), shown);
+  await other.page.context().close();
+});
+
+await check("the columns of the calls fit beside the servers", async () => {
+  await visitor.first();
+  await page.waitForSelector(".calls .grid");
+  const [needed, width] = await page.locator(".calls .grid").evaluate((grid) => [grid.scrollWidth, grid.clientWidth]);
+  holds(needed <= width, `the columns need ${needed} pixels of ${width}`);
+  const cut = await page.locator(".calls .grid :is(th, td, .name)").evaluateAll((all) => all.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.textContent));
+  equal(cut, [], "cells that are cut");
 });
 
 await check("refused calls of a person are as many as the list has that the number leads to", async () => {

@@ -5,11 +5,11 @@ import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
-import { duration, plural, timeOfDay } from "./format.js";
+import { duration, timeOfDay } from "./format.js";
 import { Now } from "./now.js";
 import { Review } from "./review.js";
 import { link, route } from "./route.js";
-import { problemCount } from "./servers.js";
+import { problemSummary } from "./servers.js";
 import { Variants } from "./variants.js";
 import { Who } from "./who.js";
 
@@ -79,6 +79,9 @@ class App extends Component {
     return html`
       <a class="skip" href="#main" onClick=${this.skip}>Skip to the content</a>
       <${Header} ...${{ view: route.view, status, readAt, silentSince }} />
+      <div role="alert">
+        ${silentSince && html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}. Start it: <code>vary serve FILE</code></p>`}
+      </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>
         ${this.content(View)}
@@ -103,7 +106,7 @@ class App extends Component {
 const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" stroke-width="3" /></svg>`;
 
 function Header({ view, status, readAt, silentSince }) {
-  const since = silentSince && `no answer since ${silentSince.toLocaleTimeString("en-GB")}`;
+  const isLive = status && !silentSince;
   const item = ([id, [title]]) =>
     html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && html`<${Badge} status=${status} />`}</a></li>`;
   return html`<header class="top">
@@ -113,18 +116,17 @@ function Header({ view, status, readAt, silentSince }) {
         ${Object.entries(VIEWS).map(item)}
       </ul>
     </nav>
-    <p class=${`pulse ${since ? "bad" : ""}`}>
-      ${status && !since && html`<span class="version">${status.version}, up for ${duration(status.uptime)} · </span>`}
-      <span role="status" class=${status && !since ? "state live" : ""}>${since ?? (status ? "live" : "")}</span>
-      ${status && !since && html`<span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}`}
+    <p class="pulse">
+      ${isLive && html`<span class="version">${status.version}, up for ${duration(status.uptime)} · </span>`}
+      <span role="status" class=${isLive ? "state live" : ""}>${isLive && "live"}</span>
+      ${isLive && html`<span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}`}
     </p>
   </header>`;
 }
 
 /** How many servers have problems or errors. */
 function Badge({ status }) {
-  const number = status ? problemCount(status) : 0;
-  const label = `${plural(number, "server")} with problems or errors`;
+  const { number, label } = problemSummary(status ?? { servers: [] });
   return number > 0 && html` <span class="badge" role="img" aria-label=${label} title=${label}>${number}</span>`;
 }
 

@@ -1,7 +1,7 @@
 // The list of the last calls, and the details of one.
 
 import { get, getTool } from "./api.js";
-import { MOST_CALLS, MOST_ERRORS, filtersOf, isError, log, narrowed, outcomeOf } from "./calls.js";
+import { MOST_CALLS, MOST_ERRORS, filtersOf, isError, isNotListed, log, narrowed, outcomeOf } from "./calls.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, milliseconds, percentile, plural, timeOfDay } from "./format.js";
@@ -53,7 +53,7 @@ export class Calls extends Component {
 
   close = () => this.setState({ open: null }, () => this.grid.current?.refocus());
 
-  render({ params }, { calls: all = [], paused, open, error }) {
+  render({ params, servers }, { calls: all = [], paused, open, error }) {
     const calls = narrowed(all, params);
     return html`<section class="calls" aria-labelledby="calls">
       <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
@@ -65,7 +65,7 @@ export class Calls extends Component {
             <div ref=${this.list} class=${open ? "split" : ""}>
               <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
                 open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
-              ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
+              ${open && html`<${CallFacts} key=${open.id} call=${open} servers=${servers} close=${this.close} />`}
             </div>
             <div class="choices note">
               <${CheckBox} checked=${paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
@@ -77,7 +77,7 @@ export class Calls extends Component {
 
 const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
-  { id: "outcome", head: "outcome", kind: "c-short" },
+  { id: "outcome", head: "outcome", kind: "c-client" },
   { id: "target", head: "call", kind: "c-name" },
   { id: "client", head: "client", kind: "c-client" },
   { id: "principal", head: "person", kind: "c-short" },
@@ -94,7 +94,7 @@ function callCell(call, { id }) {
   if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client, call)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
   if (id === "client") return "–";
   if (id === "principal" && call.principal) return html`<a href=${linkWith({ person: call.principal })} tabindex="-1"><${Name} value=${call.principal} limit=${40} /></a>`;
-  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${MEANINGS[call.outcome]}>${outcomeOf(call)}</span>`;
+  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
 }
@@ -113,6 +113,8 @@ const MEANINGS = {
   denied: "Vary refused it, and sent nothing to a server",
   cancelled: "the client did not wait for the answer",
 };
+
+const meaningOf = (call) => (isNotListed(call) ? "Vary answered: the variant does not list this tool" : MEANINGS[call.outcome]);
 
 /** The times to choose from, by minutes. */
 const TIMES = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
@@ -161,10 +163,10 @@ function Summary({ calls, all }) {
   return html`<p class="note figures">${[number, ...figures].join(" · ")}${dropped}</p>`;
 }
 
-function CallFacts({ call, close }) {
+function CallFacts({ call, servers, close }) {
   const title = html`<${Name} value=${call.method} />${" "}${call.target && html`<${LongText} value=${call.target} limit=${120} />`}`;
   return html`<${Panel} id="call" level="h3" ...${{ title, close }}>
-    <${Result} call=${call} />
+    <${Result} ...${{ call, servers }} />
     <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
     ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
     <p class="note">
@@ -175,10 +177,14 @@ function CallFacts({ call, close }) {
 }
 
 /** What came of a call, and what the client read of it. */
-function Result({ call }) {
-  const { outcome, code, error, rule } = call;
+function Result({ call, servers }) {
+  const { outcome, code, error, rule, client, target } = call;
+  const down = isNotListed(call) && servers.find(({ name, state }) => state === "down" && target?.startsWith(name));
   return html`<div class=${isError(call) || outcome === "denied" ? "problem" : ""}>
-    <p><strong class=${`outcome ${outcome}`}>${outcomeOf(call)}${code ? `, code ${code}` : ""}</strong> ${MEANINGS[outcome] ?? ""}</p>
+    <p><strong class=${`outcome ${outcome}`}>${outcomeOf(call)}${code ? `, code ${code}` : ""}</strong> ${meaningOf(call)}
+      ${isNotListed(call) && client?.name && html` · <a href=${linkToClient(client, call)}>Who gets what</a>`}
+      ${down && html` · <code><${Name} value=${down.name} limit=${60} /></code> is down`}
+    </p>
     ${outcome === "denied" && rule && html`<p>by the access rule or limit <${Rule} name=${rule} /></p>`}
     ${error && html`<h4>what the client read</h4><p class="bad"><${LongText} value=${error} limit=${400} isSentence=${!call.server} /></p>`}
   </div>`;

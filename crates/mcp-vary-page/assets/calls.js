@@ -19,8 +19,14 @@ export function isError({ outcome }) {
   return outcome === "error" || outcome === "tool_error";
 }
 
+/** Whether Vary itself answered that there is no such tool in the list of the client. */
+export const isNotListed = ({ outcome, serverMs, error }) => outcome === "error" && typeof serverMs !== "number" && !!error?.startsWith("Unknown tool: ");
+
 /** The outcome as words. */
-export const outcomeOf = ({ outcome }) => (outcome === "allowed" ? "ok" : spaced(outcome));
+export function outcomeOf(call) {
+  if (isNotListed(call)) return "not listed";
+  return call.outcome === "allowed" ? "ok" : spaced(call.outcome);
+}
 
 /** What narrows the list, by the parameter of the address that has what is wanted. */
 const FILTERS = {

@@ -6,10 +6,10 @@ import { Component, createRef, html } from "./dom.js";
 import { SchemaForm, readArguments } from "./form.js";
 import { plural } from "./format.js";
 import { Grid } from "./grid.js";
-import { Confirm, Filter, Pending, Problem, matcher } from "./parts.js";
+import { Choice, Confirm, Filter, Pending, Problem, matcher } from "./parts.js";
 import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
-import { LongText, Name } from "./text.js";
+import { LongText, Name, plain } from "./text.js";
 import { openTool, toolKey } from "./variants.js";
 
 export class Compare extends Component {
@@ -120,7 +120,8 @@ class Call extends Component {
 
   async call(value, confirmed = false) {
     const { tool, params } = this.props;
-    const clients = chosenClients(params).map(({ client }) => client);
+    const key = params.get("key");
+    const clients = chosenClients(params).map(({ client }) => ({ ...(key && { key }), ...client }));
     this.setState({ asked: null, isCalling: true, error: null });
     try {
       const answer = await post("/api/call", { server: tool.server, tool: tool.name, arguments: value, clients, confirmed });
@@ -136,6 +137,7 @@ class Call extends Component {
     const clients = chosenClients(params);
     const seen = seenClients(status);
     const variants = catalog.variants.map(({ id }) => id);
+    const keys = [["", "as each client has it"], ...(status.keys ?? []).map((key) => [key, plain(key, 60)])];
     const title = `Call it ${plural(clients.length, "time")}`;
     return html`
       <section aria-labelledby="tool">
@@ -149,6 +151,7 @@ class Call extends Component {
       <div class="sides">
         <section aria-labelledby="clients">
           <h2 id="clients">Clients</h2>
+          ${keys.length > 1 && html`<${Choice} label="Person, by API key" value=${params.get("key") ?? ""} options=${keys} onChange=${(key) => replace({ key })} />`}
           <${Chooser} ...${{ params, variants, seen }} />
         </section>
         ${original &&

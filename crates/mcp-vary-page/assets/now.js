@@ -15,9 +15,9 @@ export class Now extends Component {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
     return html`
       <${Tiles} servers=${status.servers} savings=${status.savings} />
-      <${ServerProblems} servers=${status.servers} canRetry=${status.retries} missingKeys=${status.missingKeys} />
+      <${ServerProblems} status=${status} />
       <div class="now">
-        <${Calls} ...${{ failed, params }} changed=${() => this.setState({})} />
+        <${Calls} ...${{ failed, params, servers: status.servers }} changed=${() => this.setState({})} />
         <div class="aside">
           <${Servers} servers=${status.servers} />
           <${Clients} clients=${status.clients} />
@@ -38,7 +38,7 @@ function Tiles({ servers, savings }) {
   const { calls } = log;
   return html`<dl class="tiles">
     <div><dt>servers up</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
-    <div><dt>calls a minute</dt><dd><${CallCount} number=${calls && callsPerMinute(calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
+    <div><dt>calls in the last minute</dt><dd><${CallCount} number=${calls && callsPerMinute(calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
     <div><dt>recent errors</dt><dd><${CallCount} number=${calls?.filter(isError).length} filters=${{ outcome: "error" }} what="errors" /></dd></div>
     <div><dt>tokens saved</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;

@@ -52,6 +52,8 @@ export class Results extends Component {
       html`<div class="choices">
         <${Choice} label="Compare with" value=${at} options=${options} onChange=${(it) => this.setState({ base: Number(it) })} />
       </div>`}
+      ${lacksPerson({ clients, results }) &&
+      html`<p class="problem">Choose a person: without one, access rules allow nothing. Choose an API key among the clients above, or paste the claims of a token.</p>`}
       <${Figures} ...${{ clients, results, compared }} />
       <div class="cards" ref=${this.cards} onScrollCapture=${this.scrolled}>
         ${results.map((it, index) => html`<${Card} key=${index} id=${`result-${index}`} answer=${it} compared=${compared} isCompared=${it === compared} />`)}
@@ -59,6 +61,12 @@ export class Results extends Component {
     </section>`;
   }
 }
+
+const NO_RULE = "no access rule that applies to the client allows it";
+
+/** Whether no client has the tool, since none has a person. */
+const lacksPerson = ({ clients, results }) =>
+  clients.every(({ key, claims }) => !key && !claims) && results.every(({ tool, error }) => !tool && error?.includes(NO_RULE));
 
 /** A row for each client: what it gets, and what that costs. */
 function Figures({ clients, results, compared }) {

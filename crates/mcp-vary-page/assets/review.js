@@ -3,11 +3,10 @@
 
 import { Diff } from "./diff.js";
 import { html } from "./dom.js";
-import { count, plural, share, timeOfDay } from "./format.js";
+import { count, plural, timeOfDay } from "./format.js";
 import { CallCount, Pending, Polled, Problem, Table } from "./parts.js";
-import { link } from "./route.js";
 import { Rule } from "./rule.js";
-import { hasErrors, problemsOf } from "./servers.js";
+import { ServerProblems } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
 import { ClientLink } from "./who.js";
 
@@ -15,11 +14,13 @@ export class Review extends Polled {
   path = "/api/review";
 
   render({ status }, { answer: review, error }) {
-    if (!review) return html`<${Pending} what="review" error=${error} />`;
-    const tables = TABLES.map((table) => reviewTable(table, entriesOf(review, status ?? {})));
+    if (!review || !status) return html`<${Pending} what="review" error=${error ?? this.props.error} />`;
+    const [entries, unread] = [entriesOf(review, status.people), unreadLists(status.servers)];
+    const tables = TABLES.map((table) => reviewTable(table, entries, unread));
     const found = tables.filter(({ rows }) => rows.length > 0);
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
+      <${ServerProblems} ...${{ status, most: Infinity }} />
       <div class="review">
         ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
         <${Fine} tables=${tables.filter((it) => !found.includes(it))} />
@@ -29,39 +30,39 @@ export class Review extends Polled {
 }
 
 /** The entries of each table; nothing for those that are not counted. */
-function entriesOf(review, { servers = [], people = [], missingKeys = [] }) {
+function entriesOf(review, people = []) {
   const counts = (byName) => Object.entries(byName).map(([what, count]) => ({ what, count }));
   const { denials, credentials, counters, failedResults } = review;
   const others = { ...counters, ...(denials && { "refused-by-access-rules": 0 }), "results-that-no-rule-could-rewrite": failedResults };
-  return {
-    ...review,
-    down: servers.filter((it) => problemsOf(it).length > 0),
-    missingKeys,
-    failing: servers.filter(hasErrors).map((it) => ({ ...it, count: it.calls.errors })),
-    people: people.filter(({ refused }) => refused > 0),
-    credentials: credentials && counts(credentials),
-    others: counts(others),
-  };
+  return { ...review, people: people.filter(({ refused }) => refused > 0), credentials: credentials && counts(credentials), others: counts(others) };
 }
 
 /** A table with its sum, or else the number of its rows, at the front of its title. */
-function reviewTable([label, columns, member, row, none], entries) {
+function reviewTable([label, columns, member, row, none], entries, unread) {
   const found = (entries[member] ?? []).filter((it) => it.count !== 0);
   const sum = found.reduce((sum, it) => sum + (it.count ?? 1), 0);
-  const title = html`<strong class=${`total-of ${BAD.includes(member) ? "bad" : ""}`}>${count(sum)}</strong> ${label}`;
-  return { label, title, columns, rows: found.map(row), empty: none, isCounted: !!entries[member] };
+  const title = html`<strong class="total-of">${count(sum)}</strong> ${label}`;
+  const unknown = entries[member] ? OF_LISTS.includes(member) && unread : NOT_COUNTED;
+  return { label, title, columns, rows: found.map(row), empty: none, unknown };
 }
 
-/** What does not work; all else is only worth a look. */
-const BAD = ["down", "missingKeys", "failing"];
+/** What is only known once the lists of all servers are. */
+const OF_LISTS = ["unmatched", "collisions"];
 
-/** What was looked for in vain, in a line each; what is not counted has no tick. */
+/** Why the lists of some servers are not known; nothing if all are. */
+function unreadLists(servers) {
+  const unread = servers.filter(({ state, tools, failedLists }) => failedLists || (state !== "up" && tools === undefined));
+  const each = unread.map(({ name, state }, at) => html`${at > 0 && ", "}<code><${Name} value=${name} limit=${60} /></code> ${state === "up" ? "cannot be read" : `is ${state}`}`);
+  return each.length > 0 && html`not checked while ${each}.`;
+}
+
+/** What was looked for in vain, in a line each; what is not known has no tick. */
 function Fine({ tables }) {
   if (tables.length === 0) return null;
   return html`<section>
     <h2>Nothing to report</h2>
     <ul class="fine">
-      ${tables.map(({ label, empty, isCounted }) => html`<li class=${isCounted ? "" : "faint"}>${isCounted ? empty : html`${label}: ${NOT_COUNTED}`}</li>`)}
+      ${tables.map(({ label, empty, unknown }) => html`<li class=${unknown ? "faint" : ""}>${unknown ? html`${label}: ${unknown}` : empty}</li>`)}
     </ul>
   </section>`;
 }
@@ -76,15 +77,6 @@ const callCount = (number, filters, what) => html`<${CallCount} ...${{ number, f
 
 /** Each table: its title, columns, the member of the entries, a row of an entry, and what is said without entries. */
 const TABLES = [
-  ["Servers that do not work", ["server", "~why"], "down",
-    (it) => [html`<a href=${link("now")}>${name(it.name)}</a>`, problemsOf(it).map((problem) => html`<div>${problem}</div>`)],
-    "All servers work."],
-  ["Issuers whose tokens cannot be verified", ["~why"], "missingKeys", (why) => [sentence(why)], "The keys of all issuers are known."],
-  ["Errors of servers", ["#errors", "server", "#calls", "#share"], "failing",
-    ({ name: server, calls: { errors, count: all } }) => [
-      callCount(errors, { server, outcome: "error" }, `errors of ${server}`), name(server), callCount(all, { server }, `calls of ${server}`), share(errors, all),
-    ],
-    "No server answered with an error since the start."],
   ["Requests that access rules denied", ["#denied", "~rule"], "denials",
     ({ rule, count: denied }) => [callCount(denied, { outcome: "denied", rule }, `calls that ${rule} denied`), html`<${Rule} key=${rule} name=${rule} />`],
     "Access rules have denied nothing since the start."],
@@ -101,7 +93,7 @@ const TABLES = [
     ],
     "Rate limits have refused nothing since they last changed."],
   ["Messages that were refused or dropped for another reason", ["#count", "~what"], "others",
-    ({ what, count: number }) => [count(number), name(what.replaceAll("-", " "))],
+    ({ what, count: number }) => [what === UNKNOWN_TOOLS ? callCount(number, NOT_LISTED, "calls of unknown tools") : count(number), name(what.replaceAll("-", " "))],
     "No message was refused or dropped for another reason since the start."],
   ["Deprecated variants in use", ["#requests", "client", "variant", "replacement", "removal"], "deprecated",
     ({ client, variant, replacement, removalDate, daysLeft, requests }) => [
@@ -123,6 +115,10 @@ const TABLES = [
     ],
     "No server changed a tool, a prompt or its instructions since the start."],
 ];
+
+/** The counter of calls of tools that are not listed, and the filters that find them. */
+const UNKNOWN_TOOLS = "refused-unknown-tools";
+const NOT_LISTED = { outcome: "error", q: "Unknown tool:" };
 
 /** Why credentials are refused, by the names that metrics have. */
 const CREDENTIALS = {

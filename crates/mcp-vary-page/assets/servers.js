@@ -12,22 +12,23 @@ const FEW_SERVERS = 10;
 
 /** Servers with problems come first, then those with errors. Of many, the others are folded. */
 export function Servers({ servers }) {
-  const kindOf = (server) => (problemsOf(server).length > 0 ? 0 : hasErrors(server) ? 1 : 2);
+  const columns = servers.some(({ skills }) => skills) ? [...SERVER_COLUMNS, "skills"] : SERVER_COLUMNS;
+  const row = (server) => serverRow(server).slice(0, columns.length);
   const sorted = servers.toSorted((a, b) => kindOf(a) - kindOf(b));
-  const shown = sorted.filter((it) => servers.length <= FEW_SERVERS || kindOf(it) < 2);
+  const shown = sorted.filter((it) => servers.length <= FEW_SERVERS || kindOf(it) < KINDS.length);
   const others = sorted.slice(shown.length);
   const empty = servers.length > 0 ? "All servers work." : html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
   return html`
-    <${Table} title="Servers" columns=${SERVER_COLUMNS} rows=${shown.map(serverRow)} empty=${empty} />
+    <${Table} title="Servers" rows=${shown.map(row)} ...${{ columns, empty }} />
     ${others.length > 0 &&
     html`<details>
       <summary>${plural(others.length, "server")} without problems</summary>
-      <${PlainTable} label="Servers without problems" columns=${SERVER_COLUMNS} rows=${others.map(serverRow)} />
+      <${PlainTable} label="Servers without problems" rows=${others.map(row)} columns=${columns} />
     </details>`}
   `;
 }
 
-const SERVER_COLUMNS = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95", "skills"];
+const SERVER_COLUMNS = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95"];
 
 function serverRow({ name, state, since, tools, calls, skills }) {
   return [
@@ -43,7 +44,7 @@ function serverRow({ name, state, since, tools, calls, skills }) {
   ];
 }
 
-/** The most servers whose errors are shown above the table. */
+/** The most servers whose errors are shown above the calls. */
 const MOST_WITH_ERRORS = 4;
 
 /** Why servers are down and when Vary tries again, what else their operator should do, and which servers have errors. */
@@ -57,11 +58,11 @@ export class ServerProblems extends Component {
     await post(`/api/retry?${new URLSearchParams({ server: name })}`, {}).catch((error) => note({ error }));
   };
 
-  render({ servers, canRetry, missingKeys = [] }, { tried }) {
+  render({ status: { servers, retries, missingKeys = [] }, most = MOST_WITH_ERRORS }, { tried }) {
     const isShown = (server) => tried[server.name] || problemsOf(server).length > 0;
-    const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).slice(0, MOST_WITH_ERRORS);
+    const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).slice(0, most);
     const shown = [...servers.filter(isShown), ...failing];
-    const retry = canRetry && this.retry;
+    const retry = retries && this.retry;
     return html`
       ${missingKeys.map((why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`)}
       ${shown.length > 0
@@ -86,7 +87,7 @@ function ServerProblem({ server, retry, tried }) {
     html`<div class="try">
       ${state === "down" && retry && html`<button type="button" aria-label=${`Try now: ${plain(name, 40)}`} onClick=${() => retry(server)}>Try now</button>`}
       <div role="status">${tried && !tried.error && outcomeOfTry(server, tried)}</div>
-      ${nextAttempt > 0 && `next attempt in ${nextAttempt}\u00A0s`}
+      ${nextAttempt > 0 && !isTrying(server, tried) && `next attempt in ${nextAttempt}\u00A0s`}
     </div>`}
   </li>`;
 }
@@ -94,8 +95,11 @@ function ServerProblem({ server, retry, tried }) {
 /** Seconds until the status has what came of a try that fails at once. */
 const TRY = 1.5;
 
-function outcomeOfTry({ state, reason, nextAttempt }, tried) {
-  if (state === "down" && (nextAttempt === 0 || Date.now() / 1000 - tried.at < TRY)) return "trying …";
+const isTrying = ({ state, nextAttempt }, tried) => tried && !tried.error && state === "down" && (nextAttempt === 0 || Date.now() / 1000 - tried.at < TRY);
+
+function outcomeOfTry(server, tried) {
+  if (isTrying(server, tried)) return "trying …";
+  const { state, reason } = server;
   const outcome = state !== "down" ? `it is ${state}` : reason === tried.reason ? "the same error" : "another error";
   return html`${outcome},<br />tried at ${timeOfDay(tried.at)}`;
 }
@@ -109,7 +113,7 @@ function errorsOf({ name, calls }) {
 }
 
 /** What does not work at a server, in sentences without its name. */
-export function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {}, listFaults = [], login }) {
+function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {}, listFaults = [], login }) {
   const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
   const problems = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
   if (reason) {
@@ -121,7 +125,20 @@ export function problemsOf({ state, since, reason, name, nextAttempt, failedList
   return problems;
 }
 
-export const hasErrors = ({ calls }) => calls?.errors > 0;
+const hasErrors = ({ calls }) => calls?.errors > 0;
 
-/** How many servers have problems, or had errors. */
-export const problemCount = ({ servers }) => servers.filter((it) => problemsOf(it).length > 0 || hasErrors(it)).length;
+/** The kinds of servers that an operator looks at first. */
+const KINDS = ["down", "with problems", "with errors"];
+
+/** The place of a server among the kinds; after them if it works. */
+function kindOf(server) {
+  if (problemsOf(server).length > 0) return server.state === "down" ? 0 : 1;
+  return hasErrors(server) ? 2 : KINDS.length;
+}
+
+/** How many servers have problems or had errors, and that in words. */
+export function problemSummary({ servers }) {
+  const numbers = KINDS.map((kind, at) => [servers.filter((it) => kindOf(it) === at).length, kind]).filter(([number]) => number > 0);
+  const label = numbers.map(([number, kind], at) => `${at === 0 ? plural(number, "server") : count(number)} ${kind}`).join(", ");
+  return { number: numbers.reduce((sum, [number]) => sum + number, 0), label };
+}
