@@ -355,7 +355,7 @@ impl All {
             note(
                 NoteKind::Change,
                 what,
-                "rename one of them, or take one out",
+                "this works; for other names, rename one of them",
             );
         } else if plain != name {
             let what = format!("is called `{plain}` here");

@@ -80,9 +80,9 @@ servers:
   docs-3:
     command: c
 
---- two.toml:1:1: `mcp_servers.docs` is called `docs-2` here: one.json has a `docs`; rename one of them, or take one out
+--- two.toml:1:1: `mcp_servers.docs` is called `docs-2` here: one.json has a `docs`; this works; for other names, rename one of them
 --- two.toml:3:1: `mcp_servers.git` is in one.json already; it is taken once
---- three:1:10: `docs` is called `docs-3` here: one.json has a `docs`; rename one of them, or take one out
+--- three:1:10: `docs` is called `docs-3` here: one.json has a `docs`; this works; for other names, rename one of them
 ");
 }
 
@@ -213,8 +213,7 @@ fn a_server_with_a_name_keeps_it_and_a_fixed_variant_stays() {
     assert_eq!(imported.files[1].servers["b"], "b-2");
     let notes: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
     assert_eq!(notes.len(), 1, "{notes:?}");
-    let renamed =
-        "`mcpServers.b` is called `b-2` here: one has a `b`; rename one of them, or take one out";
+    let renamed = "`mcpServers.b` is called `b-2` here: one has a `b`; this works; for other names, rename one of them";
     assert!(notes[0].ends_with(renamed), "{notes:?}");
     let alone = named.with_variant("one").with_fixed_variant();
     let yaml = import(&[alone]).unwrap().yaml;

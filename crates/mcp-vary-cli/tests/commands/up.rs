@@ -144,6 +144,8 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
         &[
             "sky     Claude Code, Cursor  same as `other`      2  ",
             "`dead` stays with its clients: ",
+            "`sky` differs from `other` only in its name: make them equal in the clients' files, and one process serves \
+             both\n",
             &format!("--- {path} (new)\n+++ {path}\n@@ -0,0 +1,"),
             "+listen: 127.0.0.1:",
             "-      \"env\": {\n-        \"TOKEN\": \"••••\"\n",
@@ -162,6 +164,28 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
     user.is_as_it_was();
     assert!(!user.configuration().exists());
     assert!(!user.home.path("state/vary/up.lock").exists());
+}
+
+#[test]
+fn what_keeps_two_servers_apart_and_what_a_client_loses_is_said_until_they_are_in_vary() {
+    let user = User::new("apart");
+    user.home.write(".gemini/settings.json", "{}");
+    let table = format!(
+        "[mcp_servers.sky]\ncommand = '{VARY}'\nargs = ['weather']\nenv = {{TOKEN = 's3cret-token'}}\n\
+         startup_timeout_sec = 30\n"
+    );
+    user.home.write(".codex/config.toml", &table);
+    let differs = "`sky-2` differs from `sky` only in `start-timeout`: make them equal in the clients' files, and one \
+                   process serves both\n";
+    let works = "has a `sky`; this works; for other names, rename one of them\n";
+    let secrets = "note: secrets move with their servers";
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_contains(&run.stdout, &[differs]);
+    assert_contains(&run.stderr, &[works, secrets]);
+    let again = user.run(&["up", "--yes"]).exited(0);
+    assert_contains(&again.stderr, &["nothing to change; "]);
+    assert_lacks(&again.stdout, &["differs from"]);
+    assert_lacks(&again.stderr, &["this works", secrets]);
 }
 
 #[test]

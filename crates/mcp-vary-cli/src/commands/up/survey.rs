@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mcp_vary::json::Members;
-use mcp_vary_config::{Diagnostic, Diagnostics, Imported, Note, NoteKind, SecretFiles};
+use mcp_vary_config::{
+    Diagnostic, Diagnostics, Imported, ImportedFile, Note, NoteKind, SecretFiles,
+};
 use mcp_vary_gateway::{Gateway, ServedItem, Target};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
@@ -37,6 +39,8 @@ struct Server {
     tools: Vec<String>,
     /// Why it is not up.
     reason: Option<String>,
+    /// Another one with the same target.
+    same_as: Option<String>,
     target: Option<Target>,
 }
 
@@ -71,7 +75,12 @@ impl Survey {
         journal: &Journal,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
-        let imported = home.import(&|_, _| true)?;
+        let mut imported = home.import(&|_, _| true)?;
+        let files = &imported.files;
+        imported.notes.retain(|note| {
+            let mut all = home.all().zip(files);
+            !all.any(|(found, file)| is_about_moved(note, found, file))
+        });
         let names = imported.files.iter().flat_map(|file| file.servers.values());
         let mut survey = Self {
             servers: names
@@ -155,6 +164,7 @@ impl Survey {
                 |other: &&(String, Option<Target>)| other.0 < *name && other.1 == found.target;
             if let Some((other, _)) = known.iter().find(is_same) {
                 found.state = format!("same as `{other}`");
+                found.same_as = Some(other.clone());
             }
         }
     }
@@ -176,7 +186,41 @@ impl Survey {
         })
     }
 
-    /// A row for each server, and below it why some are not up.
+    /// How the server `name` differs from the one with the same target; `None` if Vary has it already.
+    fn difference(&self, home: &Home, name: &str) -> Option<String> {
+        let other = self.servers.get(name)?.same_as.as_deref()?;
+        if self.has_moved(home, name) {
+            return None;
+        }
+        let yaml = &self.imported.yaml;
+        let (one, another) = (settings(yaml, name), settings(yaml, other));
+        let keys: BTreeSet<&str> = one.keys().chain(another.keys()).copied().collect();
+        let different = keys
+            .into_iter()
+            .filter(|key| one.get(key) != another.get(key))
+            .map(|key| format!("`{key}`"));
+        let is_renamed = self.entries(name).is_disjoint(&self.entries(other));
+        let of_name = is_renamed.then(|| "its name".to_owned());
+        let all: Vec<String> = of_name.into_iter().chain(different).collect();
+        if all.is_empty() {
+            return None;
+        }
+        let shown = all.join(", ");
+        Some(format!(
+            "`{name}` differs from `{other}` only in {shown}: make them equal in the clients' files, and one process \
+             serves both\n"
+        ))
+    }
+
+    /// What the clients call the server `name`.
+    fn entries(&self, name: &str) -> BTreeSet<&str> {
+        let all = self.imported.files.iter().flat_map(|file| &file.servers);
+        all.filter(|(_, server)| *server == name)
+            .map(|(entry, _)| entry.as_str())
+            .collect()
+    }
+
+    /// A row for each server, and below it why some are not up, and why some run twice.
     pub(crate) fn table(&self, home: &Home) -> String {
         let heading = ["server", "clients", "state", "tools", "tokens"];
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
@@ -210,12 +254,13 @@ impl Survey {
                 };
                 reasons.push_str(&format!("`{name}` {outcome}: {lines}\n"));
             }
+            reasons.extend(self.difference(home, name));
         }
         table(&rows, 3) + &reasons
     }
 
     /// A line for each setting of a client that Vary does not have, or has in another way, and one about secrets. Servers
-    /// that several clients have are in the table.
+    /// that several clients have are in the table, and those that Vary has already had their lines before.
     pub(crate) fn notes(&self) -> Vec<String> {
         let all = &self.imported.notes;
         let is_change = |note: &&Note| note.kind == NoteKind::Change;
@@ -251,6 +296,29 @@ const LEGEND: &str = "`compact`: short descriptions and schemas. `directory`: fi
 /// The note about secrets, which are taken over as they are.
 const SECRETS: &str =
     "note: secrets move with their servers to the configuration, which only you can read";
+
+/// Whether `note` is about a server of the client `found` that Vary has already.
+fn is_about_moved(note: &Note, found: &FoundClient, file: &ImportedFile) -> bool {
+    let key = format!("{}.", note.note.key);
+    let mut entries = file.servers.keys();
+    note.file == found.file.path.display().to_string()
+        && entries.any(|entry| found.has_moved(entry) && key.contains(&format!(".{entry}.")))
+}
+
+/// The settings of the server `name` in a configuration that was imported: the lines of each key.
+fn settings<'a>(yaml: &'a str, name: &str) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let heading = format!("  {name}:");
+    let lines = yaml.lines().skip_while(|line| *line != heading).skip(1);
+    let mut settings: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    let mut key = "";
+    for line in lines.map_while(|line| line.strip_prefix("    ")) {
+        if !line.starts_with(' ') {
+            key = line.split(':').next().unwrap_or_default();
+        }
+        settings.entry(key).or_default().insert(line);
+    }
+    settings
+}
 
 /// What the tools of each client cost.
 fn costs(home: &Home, journal: &Journal, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {
