@@ -296,6 +296,59 @@ fn a_second_run_adds_what_is_new_and_keeps_what_the_user_changed() {
     assert!(back["vary"].is_null(), "{back}");
 }
 
+/// Adds a server to the file of Cursor.
+fn add_to_cursor(user: &User, name: &str) {
+    let mut servers = user.servers(".cursor/mcp.json");
+    servers[name] = json!({"command": VARY, "args": ["weather"], "env": {"N": name}});
+    let text = json!({"mcpServers": servers}).to_string();
+    user.home.write(".cursor/mcp.json", &text);
+}
+
+#[test]
+fn a_server_is_added_to_the_variant_that_its_user_edited() {
+    let user = User::new("edited-variant");
+    add_to_cursor(&user, "first");
+    user.run(&["up", "--yes"]).exited(0);
+    let path = user.configuration();
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, cursor) = text.split_once("  cursor:\n").unwrap();
+    let edited = cursor.replacen("        - {server: first}\n", "", 1);
+    assert_ne!(cursor, edited);
+    fs::write(&path, format!("{before}  cursor:\n{edited}")).unwrap();
+    add_to_cursor(&user, "second");
+    user.run(&["up", "--yes"]).exited(0);
+    let text = fs::read_to_string(&path).unwrap();
+    let (_, cursor) = text.split_once("  cursor:\n").unwrap();
+    let (variant, _) = cursor.split_once("{server: second}\n").unwrap();
+    assert_lacks(variant, &["first", "gemini-cli"]);
+    assert!(user.servers(".cursor/mcp.json")["second"].is_null());
+}
+
+#[test]
+fn a_client_whose_variant_has_no_list_of_servers_keeps_its_new_one_and_others_get_theirs() {
+    let user = User::new("no-list");
+    user.run(&["up", "--yes"]).exited(0);
+    let path = user.configuration();
+    let text = fs::read_to_string(&path).unwrap();
+    let list = "      include:\n        - {server: sky}\n";
+    let (before, cursor) = text.split_once("  cursor:\n").unwrap();
+    let edited = cursor.replacen(list, "      include: [{server: sky}]\n", 1);
+    assert_ne!(cursor, edited);
+    fs::write(&path, format!("{before}  cursor:\n{edited}")).unwrap();
+    add_to_cursor(&user, "new");
+    let mut servers = user.servers(".gemini/settings.json");
+    servers["theirs"] = json!({"command": VARY, "args": ["weather"], "env": {"N": "theirs"}});
+    let gemini = json!({"mcpServers": servers}).to_string();
+    user.home.write(".gemini/settings.json", &gemini);
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let why = "Cursor keeps `new`: its variant `cursor` was changed (";
+    assert_contains(&run.stderr, &[why, "one a line, then: vary up\n"]);
+    assert!(user.servers(".cursor/mcp.json")["new"].is_object());
+    assert!(user.servers(".gemini/settings.json")["theirs"].is_null());
+    let text = fs::read_to_string(&path).unwrap();
+    assert_contains(&text, &["include: [{server: sky}]\n", "  theirs:\n"]);
+}
+
 #[test]
 fn a_client_whose_file_cannot_be_used_now_keeps_its_servers_and_its_variant() {
     let user = User::new("protected");

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use mcp_vary_config::SecretFiles;
 use tokio::net::TcpStream;
 
-use super::configuration_text::with_servers;
-use super::diff::{Secrets, merged};
+use super::configuration_text::{Merged, merged_blocks, with_servers};
+use super::diff::Secrets;
 use super::home::{FoundClient, Home, Reached, variant_in};
-use super::journal::{Journal, LISTEN_KEY};
+use super::journal::{ADMIN, Journal, LISTEN_KEY};
 use super::operation::{Kind, Operation};
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
@@ -52,9 +52,18 @@ impl Plan {
         mut journal: Journal,
         path: PathBuf,
     ) -> Result<Self, Failure> {
-        let imported = home.import(&|found: &FoundClient, name: &str| {
+        let is_served = |found: &FoundClient, name: &str| {
             found.has_moved(name) || survey.is_up(home, found, name)
-        })?;
+        };
+        let mut imported = home.import(&is_served)?;
+        let lacking = lacking_variants(&path, &imported.yaml, &journal)?;
+        if !lacking.is_empty() {
+            let lines = home.keep_new_servers(&imported, &lacking, &path);
+            lines.iter().for_each(|line| notice(&sanitize_line(line)));
+            imported = home.import(&|found: &FoundClient, name: &str| {
+                found.has_moved(name) || is_served(found, name) && !found.is_client_in(&lacking)
+            })?;
+        }
         if imported.files.iter().all(|file| file.servers.is_empty()) {
             return Err(Failure::looked_at(
                 "no server answers, so nothing was changed",
@@ -308,6 +317,23 @@ pub(crate) fn check_configuration(path: &Path, journal: &Journal) -> Result<(), 
     )))
 }
 
+/// The variants in the configuration at `path` that its user changed so that servers of `imported`, as YAML, cannot be added
+/// to them, with the line of each.
+fn lacking_variants(
+    path: &Path,
+    imported: &str,
+    journal: &Journal,
+) -> Result<BTreeMap<String, usize>, Failure> {
+    let Some(current) = ClientFile::read(path.to_owned())?.text else {
+        return Ok(BTreeMap::new());
+    };
+    let Some((head, _)) = journal.generated.split_once(ADMIN) else {
+        return Ok(BTreeMap::new());
+    };
+    let new = with_servers(head, imported);
+    Ok(merged_blocks(&journal.generated, &new, &current).lacking)
+}
+
 /// The configuration at `path` with the `imported` servers, as YAML, and with what its user changed.
 fn configuration_operation(
     path: PathBuf,
@@ -320,11 +346,15 @@ fn configuration_operation(
     let shown = path.display();
     let after = match &replaced {
         None => generated.clone(),
-        Some(current) => merged(&journal.generated, &generated, current).ok_or_else(|| {
-            Failure::command(format!(
-                "{shown} was changed where servers or variants are to be added; move it away to have a new one"
-            ))
-        })?,
+        Some(current) => {
+            let Merged { text, taken, .. } = merged_blocks(&journal.generated, &generated, current);
+            if let Some(name) = taken.first() {
+                return Err(Failure::command(format!(
+                    "{shown} has another server `{name}`, which `vary up` did not write; rename it there, then: vary up"
+                )));
+            }
+            text
+        }
     };
     journal.generated = generated;
     Ok(Operation {
