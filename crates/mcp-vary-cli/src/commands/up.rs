@@ -8,6 +8,7 @@ pub(crate) mod journal;
 mod operation;
 mod plan;
 mod project;
+mod starting;
 mod survey;
 #[cfg(test)]
 mod tests;

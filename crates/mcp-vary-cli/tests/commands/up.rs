@@ -237,6 +237,23 @@ fn every_client_gets_vary_and_its_servers_back() {
 }
 
 #[test]
+fn clients_get_vary_once_the_servers_of_the_service_are_up() {
+    let user = User::new("slow");
+    let mark = user.home.path("mark");
+    let shown = mark.display();
+    // The survey starts it at once, the service late.
+    let script = format!("test -e {shown} && sleep 8; touch {shown}; exec {VARY} weather");
+    let slow = json!({"mcpServers": {"slow": {"command": "sh", "args": ["-c", script]}}});
+    user.home.write(".cursor/mcp.json", &slow.to_string());
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_lacks(&run.stderr, &["still starting"]);
+    let status = user.run(&["status", "--json"]).json(0);
+    let mut servers = status["servers"].as_array().unwrap().iter();
+    let server = servers.find(|server| server["name"] == "slow").unwrap();
+    assert_eq!(server["state"], "up", "{status}");
+}
+
+#[test]
 fn another_program_is_started_in_place_of_the_one_that_runs() {
     let user = User::new("moved");
     user.run(&["up", "--yes"]).exited(0);

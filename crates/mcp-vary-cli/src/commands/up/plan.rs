@@ -12,6 +12,7 @@ use super::diff::Secrets;
 use super::home::{FoundClient, Home, Reached, variant_in};
 use super::journal::{ADMIN, Journal, LISTEN_KEY};
 use super::operation::{Kind, Operation};
+use super::starting;
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
 use crate::commands::connect::file::ClientFile;
@@ -221,22 +222,26 @@ impl Plan {
         self.service.iter().try_for_each(Operation::apply)?;
         let updated = async {
             match (is_up, self.service.is_empty()) {
-                (false, _) => self.manager.start(&self.spec).await,
-                (true, false) => self.manager.reload().await,
-                (true, true) => Ok(()),
+                (false, _) => self.manager.start(&self.spec).await?,
+                (true, false) => self.manager.reload().await?,
+                (true, true) => {}
             }
+            Ok(starting::wait(&self.spec.address).await)
         };
         let outcome = stop.unless_requested(updated).await;
-        if let Err(why) = outcome {
-            if is_up {
-                // The clients go on with the service as it was.
-                self.journal.is_unfinished = false;
-                self.journal.store(directory)?;
+        let starting = match outcome {
+            Ok(names) => names,
+            Err(why) => {
+                if is_up {
+                    // The clients go on with the service as it was.
+                    self.journal.is_unfinished = false;
+                    self.journal.store(directory)?;
+                }
+                return Err(why.with_line(
+                    "no client's file was changed; to undo what was written: vary down",
+                ));
             }
-            return Err(
-                why.with_line("no client's file was changed; to undo what was written: vary down")
-            );
-        }
+        };
         let mut is_whole = true;
         for planned in &self.clients {
             let title = planned.client.title;
@@ -255,6 +260,8 @@ impl Plan {
         } else {
             notice("repair that, then: vary up");
         }
+        let note = starting::note(&starting);
+        note.iter().for_each(|line| notice(&sanitize_line(line)));
         Ok(is_whole)
     }
 
