@@ -306,7 +306,10 @@ fn a_second_run_adds_what_is_new_and_keeps_what_the_user_changed() {
     let text = fs::read_to_string(&path).unwrap();
     assert_contains(&text, &["start-wait: 20s  # mine\n", "  new:\n"]);
     assert!(user.servers(".cursor/mcp.json")["new"].is_null());
-    user.run(&["down"]).exited(0);
+    let down = user.run(&["down"]).exited(0);
+    let line = ".cursor/mcp.json was changed since: that stays, and Vary is taken out\n";
+    assert_contains(&down.stderr, &[line, ".claude.json is as it was\n"]);
+    assert_lacks(&down.stderr, &[".cursor/mcp.json is as it was"]);
     let back = user.servers(".cursor/mcp.json");
     assert_eq!(back["new"], servers["new"]);
     assert_eq!(back["sky"]["command"], VARY);
