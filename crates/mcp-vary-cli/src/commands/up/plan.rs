@@ -226,7 +226,7 @@ impl Plan {
                 (true, false) => self.manager.reload().await?,
                 (true, true) => {}
             }
-            Ok(starting::wait(&self.spec.address).await)
+            Ok::<_, Failure>(starting::wait(&self.spec.address).await)
         };
         let outcome = stop.unless_requested(updated).await;
         let starting = match outcome {
