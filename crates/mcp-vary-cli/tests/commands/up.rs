@@ -233,7 +233,7 @@ fn every_client_gets_vary_and_its_servers_back() {
     let run = user.run(&["status"]).exited(2);
     assert_contains(&run.stderr, &["`vary up` starts one for your clients"]);
     user.run(&["down", "--all"]).exited(0);
-    assert!(!user.configuration().exists());
+    assert!(!user.home.path(".config/vary").exists());
 }
 
 #[test]
