@@ -70,6 +70,11 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         notice("nothing to change; Vary is running (vary status)");
         return Ok(Verdict::Fine);
     }
+    if plan.moves_several()
+        && let Some(note) = survey.naming_note()
+    {
+        notice(&sanitize_line(&note));
+    }
     if !plan.is_empty() && !args.yes && !is_agreed(&plan, unchanged).await? {
         return Ok(declined(unchanged));
     }

@@ -188,6 +188,9 @@ fn every_client_gets_vary_and_its_servers_back() {
         &run.stdout,
         &["client       tools  tokens  compact  directory\nClaude Code      2  "],
     );
+    let naming = "Tools get the name of their server in front (other_get_weather): adapt permission rules and prompts \
+                  that name them.\n";
+    assert_contains(&run.stderr, &[naming]);
     let see =
         "Cursor has Vary: Cursor Settings > MCP lists its servers; switch `vary` on if it is off\n";
     assert_contains(
@@ -251,6 +254,17 @@ fn clients_get_vary_once_the_servers_of_the_service_are_up() {
     let mut servers = status["servers"].as_array().unwrap().iter();
     let server = servers.find(|server| server["name"] == "slow").unwrap();
     assert_eq!(server["state"], "up", "{status}");
+}
+
+#[test]
+fn tools_of_one_server_keep_their_names_even_if_another_is_down() {
+    let user = User::new("one-server");
+    fs::remove_file(user.home.path(".gemini/settings.json")).unwrap();
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_lacks(&run.stderr, &["Tools get the name"]);
+    let url = user.servers(".claude.json")["vary"]["url"].clone();
+    let listed = user.run(&["tools", url.as_str().unwrap()]).exited(0);
+    assert_lacks(&listed.stdout, &["sky_"]);
 }
 
 #[test]

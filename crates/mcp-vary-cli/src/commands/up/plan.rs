@@ -124,6 +124,13 @@ impl Plan {
         self.clients.is_empty() && self.service.is_empty()
     }
 
+    /// Whether servers of clients move to a gateway that has several: one alone keeps the names of its tools.
+    pub(crate) fn moves_several(&self) -> bool {
+        let servers = self.journal.servers.iter();
+        let names: BTreeSet<&str> = servers.map(|server| &*server.name).collect();
+        !self.clients.is_empty() && names.len() > 1
+    }
+
     /// What is going to be done, in a sentence.
     pub(crate) fn summary(&self) -> String {
         let path = self.spec.configuration.display();
