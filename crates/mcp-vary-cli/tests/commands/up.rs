@@ -188,9 +188,9 @@ fn every_client_gets_vary_and_its_servers_back() {
         &run.stdout,
         &["client       tools  tokens  compact  directory\nClaude Code      2  "],
     );
-    let naming = "Tools get the name of their server in front (other_get_weather): adapt permission rules and prompts \
-                  that name them.\n";
-    assert_contains(&run.stderr, &[naming]);
+    let naming = "Tools get the name of their server in front (";
+    let advice = "_get_weather): adapt permission rules and prompts that name them.\n";
+    assert_contains(&run.stderr, &[naming, advice]);
     let see =
         "Cursor has Vary: Cursor Settings > MCP lists its servers; switch `vary` on if it is off\n";
     assert_contains(

@@ -97,11 +97,11 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
 fn resolved(text: &str, known: &[&str]) -> String {
     let lines = known.iter().flat_map(|text| text.split_inclusive('\n'));
     let texts: BTreeMap<String, &str> = lines.map(|line| (digest(line), line)).collect();
-    let line = |line: &str| {
+    let text_of = |line: &str| {
         let found = texts.get(&digest(line));
         found.map_or_else(|| line.to_owned(), |found| (*found).to_owned())
     };
-    text.split_inclusive('\n').map(line).collect()
+    text.split_inclusive('\n').map(text_of).collect()
 }
 
 /// The blocks of a configuration, in its order.

@@ -122,7 +122,7 @@ impl Survey {
         survey.costs = costs(home, journal, &survey.imported, &gateway);
         let mut served = gateway.served().into_iter();
         let is_renamed = |item: &ServedItem| {
-            item.list == "tools/list" && item.id != item.upstream_name && !item.server.is_empty()
+            item.list == "tools/list" && item.id.ends_with(&format!("_{}", item.upstream_name))
         };
         survey.renamed = served.find(is_renamed).map(|item| item.id);
         gateway.close().await;
