@@ -1,6 +1,7 @@
 //! `vary up`: takes over the servers of all clients of a user, and runs as their service.
 
 pub(crate) mod args;
+mod configuration_file;
 mod configuration_text;
 mod diff;
 mod home;
@@ -55,7 +56,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     };
     leave_directory()?;
     let path = configuration()?;
-    plan::check_configuration(&path, &journal)?;
+    configuration_file::check_configuration(&path, &journal)?;
     let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
     for note in survey.notes() {

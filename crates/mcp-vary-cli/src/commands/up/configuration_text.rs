@@ -8,7 +8,8 @@ use super::journal::{ADMIN, Journal};
 /// The configuration with what its user changed.
 pub(super) struct Merged {
     pub(super) text: String,
-    /// The variants that lack a server since its user changed them, with the line of each; 0 if it was removed.
+    /// The variants that lack a server since its user changed them, with the line of each in the text that
+    /// its user has; 0 if it was removed.
     pub(super) lacking: BTreeMap<String, usize>,
     /// The servers whose names its user gave to others.
     pub(super) taken: BTreeSet<String>,
@@ -82,14 +83,13 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
     }
     result.retain(|block| find(&new_blocks, block).is_some() || !old_blocks.contains(block));
     let mut line = 1;
-    outcome.text.clear();
-    for block in result {
+    for block in blocks(current) {
         if let ("variants", Some(at)) = (&*block.path[0], outcome.lacking.get_mut(&block.path[1])) {
             *at = line;
         }
         line += block.text.lines().count();
-        outcome.text.push_str(&block.text);
     }
+    outcome.text = result.into_iter().map(|block| block.text).collect();
     outcome
 }
 
@@ -224,7 +224,7 @@ mod tests {
         let outcome = merged_blocks(OLD, &new(), &flow);
         let server = "  n:\n    command: x\nvariants:\n";
         assert_eq!(outcome.text, flow.replace("variants:\n", server));
-        assert_eq!(outcome.lacking, BTreeMap::from([("c".to_owned(), 10)]));
+        assert_eq!(outcome.lacking, BTreeMap::from([("c".to_owned(), 8)]));
     }
 
     #[test]
