@@ -52,6 +52,10 @@ fn finish(mut journal: Journal, directory: &Path, is_all: bool) -> Result<(), Fa
         return Ok(());
     }
     file::delete(&path)?;
+    if let Some(folder) = path.parent() {
+        // It stays if its user has other files there.
+        let _ = std::fs::remove_dir(folder);
+    }
     Journal::delete(directory)?;
     notice(&sanitize_line(&format!("removed {shown}")));
     Ok(())

@@ -122,7 +122,8 @@ fn no_page() -> String {
     match &operator::client::running()[..] {
         [] if !has_directory() => HOMELESS.to_owned(),
         [] if is_in_use() => ENDED.to_owned(),
-        [] => "no gateway of this user is running here; `vary serve FILE` starts one with a page"
+        [] => "no gateway of this user is running here; `vary up` starts one with a page for your clients, `vary serve FILE` \
+               another"
             .to_owned(),
         [one] => {
             let known_by = GatewayAddress::Socket(one.clone()).known_by();
@@ -159,8 +160,7 @@ async fn page_code(
 ) -> Result<String, Failure> {
     let exposed = token.map(AdminToken::expose);
     let request = address.request(Method::POST, PAGE_CODE, exposed, TIMEOUT);
-    let no_page =
-        |why: &str| Failure::command(format!("no page at {address}: {why}; {}", other_pages()));
+    let no_page = |why: &str| Failure::command(no_page_at(address, why, &other_pages()));
     let (status, body) = request
         .await
         // What follows is about other commands.
@@ -176,5 +176,31 @@ async fn page_code(
     }
 }
 
+/// That there is no page at `address`, why, and what to do, which may begin with the reason.
+fn no_page_at(address: &GatewayAddress, why: &str, fix: &str) -> String {
+    if fix.starts_with(why) {
+        return format!("no page at {address}: {fix}");
+    }
+    format!("no page at {address}: {why}; {fix}")
+}
+
 /// A gateway of this machine answers at once.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_vary_is_not_running_is_reported_once() {
+        let address = GatewayAddress::Default;
+        assert_eq!(
+            no_page_at(&address, "Vary is not running", ENDED),
+            "no page at 127.0.0.1:8801: Vary is not running; start it again: vary up"
+        );
+        assert_eq!(
+            no_page_at(&address, "connection refused", "start it"),
+            "no page at 127.0.0.1:8801: connection refused; start it"
+        );
+    }
+}

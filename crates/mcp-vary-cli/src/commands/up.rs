@@ -1,6 +1,7 @@
 //! `vary up`: takes over the servers of all clients of a user, and runs as their service.
 
 pub(crate) mod args;
+mod configuration_file;
 mod configuration_text;
 mod diff;
 mod home;
@@ -8,6 +9,7 @@ pub(crate) mod journal;
 mod operation;
 mod plan;
 mod project;
+mod starting;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -54,7 +56,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     };
     leave_directory()?;
     let path = configuration()?;
-    plan::check_configuration(&path, &journal)?;
+    configuration_file::check_configuration(&path, &journal)?;
     let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
     for note in survey.notes() {
@@ -68,6 +70,11 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if plan.is_up().await? && plan.is_empty() {
         notice("nothing to change; Vary is running (vary status)");
         return Ok(Verdict::Fine);
+    }
+    if plan.moves_several()
+        && let Some(note) = survey.naming_note()
+    {
+        notice(&sanitize_line(&note));
     }
     if !plan.is_empty() && !args.yes && !is_agreed(&plan, unchanged).await? {
         return Ok(declined(unchanged));

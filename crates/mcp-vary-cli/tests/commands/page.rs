@@ -209,8 +209,8 @@ fn the_browser_gets_the_address() {
     drop(server);
     let nobody = Run::with_state(&state, &["open", "127.0.0.1:1"]);
     nobody.refuses(&[
-        "no page at 127.0.0.1:1: connection refused; no gateway of this user is running here; `vary serve FILE` \
-         starts one with a page\n",
+        "no page at 127.0.0.1:1: connection refused; no gateway of this user is running here; `vary up` starts \
+         one with a page for your clients, `vary serve FILE` another\n",
     ]);
 }
 

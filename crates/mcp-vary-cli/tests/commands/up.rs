@@ -212,6 +212,9 @@ fn every_client_gets_vary_and_its_servers_back() {
         &run.stdout,
         &["client       tools  tokens  compact  directory\nClaude Code      2  "],
     );
+    let naming = "Tools get the name of their server in front (";
+    let advice = "_get_weather): adapt permission rules and prompts that name them.\n";
+    assert_contains(&run.stderr, &[naming, advice]);
     let see =
         "Cursor has Vary: Cursor Settings > MCP lists its servers; switch `vary` on if it is off\n";
     assert_contains(
@@ -257,7 +260,35 @@ fn every_client_gets_vary_and_its_servers_back() {
     let run = user.run(&["status"]).exited(2);
     assert_contains(&run.stderr, &["`vary up` starts one for your clients"]);
     user.run(&["down", "--all"]).exited(0);
-    assert!(!user.configuration().exists());
+    assert!(!user.home.path(".config/vary").exists());
+}
+
+#[test]
+fn clients_get_vary_once_the_servers_of_the_service_are_up() {
+    let user = User::new("slow");
+    let mark = user.home.path("mark");
+    let shown = mark.display();
+    // The survey starts it at once, the service late.
+    let script = format!("test -e {shown} && sleep 8; touch {shown}; exec {VARY} weather");
+    let slow = json!({"mcpServers": {"slow": {"command": "sh", "args": ["-c", script]}}});
+    user.home.write(".cursor/mcp.json", &slow.to_string());
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_lacks(&run.stderr, &["still starting"]);
+    let status = user.run(&["status", "--json"]).json(0);
+    let mut servers = status["servers"].as_array().unwrap().iter();
+    let server = servers.find(|server| server["name"] == "slow").unwrap();
+    assert_eq!(server["state"], "up", "{status}");
+}
+
+#[test]
+fn tools_of_one_server_keep_their_names_even_if_another_is_down() {
+    let user = User::new("one-server");
+    fs::remove_file(user.home.path(".gemini/settings.json")).unwrap();
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_lacks(&run.stderr, &["Tools get the name"]);
+    let url = user.servers(".claude.json")["vary"]["url"].clone();
+    let listed = user.run(&["tools", url.as_str().unwrap()]).exited(0);
+    assert_lacks(&listed.stdout, &["sky_"]);
 }
 
 #[test]
@@ -313,11 +344,67 @@ fn a_second_run_adds_what_is_new_and_keeps_what_the_user_changed() {
     let text = fs::read_to_string(&path).unwrap();
     assert_contains(&text, &["start-wait: 20s  # mine\n", "  new:\n"]);
     assert!(user.servers(".cursor/mcp.json")["new"].is_null());
-    user.run(&["down"]).exited(0);
+    let down = user.run(&["down"]).exited(0);
+    let line = ".cursor/mcp.json was changed since: that stays, and Vary is taken out\n";
+    assert_contains(&down.stderr, &[line, ".claude.json is as it was\n"]);
+    assert_lacks(&down.stderr, &[".cursor/mcp.json is as it was"]);
     let back = user.servers(".cursor/mcp.json");
     assert_eq!(back["new"], servers["new"]);
     assert_eq!(back["sky"]["command"], VARY);
     assert!(back["vary"].is_null(), "{back}");
+}
+
+/// Adds a server to the file of Cursor.
+fn add_to_cursor(user: &User, name: &str) {
+    let mut servers = user.servers(".cursor/mcp.json");
+    servers[name] = json!({"command": VARY, "args": ["weather"], "env": {"N": name}});
+    let text = json!({"mcpServers": servers}).to_string();
+    user.home.write(".cursor/mcp.json", &text);
+}
+
+#[test]
+fn a_server_is_added_to_the_variant_that_its_user_edited() {
+    let user = User::new("edited-variant");
+    add_to_cursor(&user, "first");
+    user.run(&["up", "--yes"]).exited(0);
+    let path = user.configuration();
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, cursor) = text.split_once("  cursor:\n").unwrap();
+    let edited = cursor.replacen("        - {server: first}\n", "", 1);
+    assert_ne!(cursor, edited);
+    fs::write(&path, format!("{before}  cursor:\n{edited}")).unwrap();
+    add_to_cursor(&user, "second");
+    user.run(&["up", "--yes"]).exited(0);
+    let text = fs::read_to_string(&path).unwrap();
+    let (_, cursor) = text.split_once("  cursor:\n").unwrap();
+    let (variant, _) = cursor.split_once("{server: second}\n").unwrap();
+    assert_lacks(variant, &["first", "gemini-cli"]);
+    assert!(user.servers(".cursor/mcp.json")["second"].is_null());
+}
+
+#[test]
+fn a_client_whose_variant_has_no_list_of_servers_keeps_its_new_one_and_others_get_theirs() {
+    let user = User::new("no-list");
+    user.run(&["up", "--yes"]).exited(0);
+    let path = user.configuration();
+    let text = fs::read_to_string(&path).unwrap();
+    let list = "      include:\n        - {server: sky}\n";
+    let (before, cursor) = text.split_once("  cursor:\n").unwrap();
+    let edited = cursor.replacen(list, "      include: [{server: sky}]\n", 1);
+    assert_ne!(cursor, edited);
+    fs::write(&path, format!("{before}  cursor:\n{edited}")).unwrap();
+    add_to_cursor(&user, "new");
+    let mut servers = user.servers(".gemini/settings.json");
+    servers["theirs"] = json!({"command": VARY, "args": ["weather"], "env": {"N": "theirs"}});
+    let gemini = json!({"mcpServers": servers}).to_string();
+    user.home.write(".gemini/settings.json", &gemini);
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let why = "Cursor keeps `new`: its variant `cursor` was changed (";
+    assert_contains(&run.stderr, &[why, "one a line, then: vary up\n"]);
+    assert!(user.servers(".cursor/mcp.json")["new"].is_object());
+    assert!(user.servers(".gemini/settings.json")["theirs"].is_null());
+    let text = fs::read_to_string(&path).unwrap();
+    assert_contains(&text, &["include: [{server: sky}]\n", "  theirs:\n"]);
 }
 
 #[test]

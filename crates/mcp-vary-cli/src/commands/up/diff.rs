@@ -82,7 +82,7 @@ pub(super) fn digests(text: &str, shown: &[&str]) -> String {
 }
 
 /// The digest of a line with its end, which may be one already.
-fn digest(line: &str) -> String {
+pub(super) fn digest(line: &str) -> String {
     if line.starts_with("sha256:") {
         return line.trim_end().to_owned();
     }

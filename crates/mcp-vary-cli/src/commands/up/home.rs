@@ -376,10 +376,18 @@ impl FoundClient {
             entries,
             other: None,
         };
+        let mut known = journal.operations.iter();
+        let had_base = |earlier: &Operation| {
+            earlier.path == self.file.path
+                && !earlier.is_rebuilt
+                && earlier.before.as_ref() == Some(&self.base)
+        };
+        let is_rebuilt = self.file.text.as_ref() != Some(&self.base) && !known.any(had_base);
         let beside = |path: PathBuf, text: String| Operation {
             path,
             kind: Kind::Beside(self.file.path.clone()),
             before: None,
+            is_rebuilt: false,
             after: text,
             mode: 0o600,
             replaced: None,
@@ -391,6 +399,7 @@ impl FoundClient {
                 path: self.file.path.clone(),
                 kind: Kind::Client(self.client.name.to_owned()),
                 before: Some(self.base.clone()),
+                is_rebuilt,
                 after,
                 mode: 0o600,
                 replaced: self.file.text.clone(),

@@ -22,6 +22,9 @@ pub(crate) struct Operation {
     pub(crate) kind: Kind,
     /// The text before, without what Vary wrote; `None` if there was no file.
     pub(crate) before: Option<String>,
+    /// Whether the file never had exactly the text before, since others had changed it beside what Vary wrote.
+    #[serde(default)]
+    pub(crate) is_rebuilt: bool,
     pub(crate) after: String,
     /// The mode of a new file.
     pub(crate) mode: u32,
@@ -116,26 +119,35 @@ impl Operation {
             })),
             _ => {
                 replace(file, self.before.as_deref())?;
-                let shown = self.path.display();
                 let is_of_client = matches!(self.kind, Kind::Client(_));
-                Ok(is_of_client.then(|| TakenBack {
-                    line: format!("{shown} is as it was"),
-                    is_whole: true,
+                Ok(is_of_client.then(|| {
+                    if self.is_rebuilt {
+                        return self.without_vary();
+                    }
+                    TakenBack {
+                        line: format!("{} is as it was", self.path.display()),
+                        is_whole: true,
+                    }
                 }))
             }
+        }
+    }
+
+    /// That Vary is taken out of a file that others changed.
+    fn without_vary(&self) -> TakenBack {
+        let shown = self.path.display();
+        TakenBack {
+            line: format!("{shown} was changed since: that stays, and Vary is taken out"),
+            is_whole: true,
         }
     }
 
     /// Takes Vary out of a file that others changed, and puts back what it replaced.
     fn merge_back(&self, client: &Client, file: &ClientFile) -> Result<TakenBack, Failure> {
         let shown = self.path.display();
-        let without_vary = || TakenBack {
-            line: format!("{shown} was changed since: that stays, and Vary is taken out"),
-            is_whole: true,
-        };
         if let Some(text) = self.merged_back(client, file) {
             replace(file, Some(&text))?;
-            return Ok(without_vary());
+            return Ok(self.without_vary());
         }
         let backup = ClientFile::read(file.backup())?.text;
         let record = Record::read(file).ok().flatten();
@@ -153,7 +165,7 @@ impl Operation {
             replace(file, text.as_deref())?;
         }
         if self.is_given_back(client, text.as_deref()) {
-            return Ok(without_vary());
+            return Ok(self.without_vary());
         }
         let beside = self.store_before(file)?;
         let reasons = match &notes[..] {

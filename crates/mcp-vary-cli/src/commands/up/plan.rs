@@ -1,27 +1,25 @@
 //! What `vary up` is going to write, and how it does.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use mcp_vary_config::SecretFiles;
 use tokio::net::TcpStream;
 
-use super::configuration_text::with_servers;
-use super::diff::{Secrets, merged};
+use super::configuration_file::{
+    configuration_operation, lacking_variants, reachable, service_settings,
+};
+use super::diff::Secrets;
 use super::home::{FoundClient, Home, Reached, variant_in};
-use super::journal::{Journal, LISTEN_KEY};
+use super::journal::Journal;
 use super::operation::{Kind, Operation};
+use super::starting;
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
 use crate::commands::connect::file::ClientFile;
-use crate::environment::{environment, program_path, variable};
+use crate::environment::program_path;
 use crate::failure::Failure;
-use crate::file;
 use crate::print::{notice, sanitize_line};
 use crate::service::{self, Manager, ServiceFile, ServiceSpec};
-use crate::serving::start_report::root_note;
-use crate::serving::{LISTEN, endpoint_url};
 use crate::stop::Stop;
 
 /// What is going to be written.
@@ -52,9 +50,18 @@ impl Plan {
         mut journal: Journal,
         path: PathBuf,
     ) -> Result<Self, Failure> {
-        let imported = home.import(&|found: &FoundClient, name: &str| {
+        let is_served = |found: &FoundClient, name: &str| {
             found.has_moved(name) || survey.is_up(home, found, name)
-        })?;
+        };
+        let mut imported = home.import(&is_served)?;
+        let lacking = lacking_variants(&path, &imported.yaml, &journal)?;
+        if !lacking.is_empty() {
+            let lines = home.keep_new_servers(&imported, &lacking, &path);
+            lines.iter().for_each(|line| notice(&sanitize_line(line)));
+            imported = home.import(&|found: &FoundClient, name: &str| {
+                found.has_moved(name) || is_served(found, name) && !found.is_client_in(&lacking)
+            })?;
+        }
         if imported.files.iter().all(|file| file.servers.is_empty()) {
             return Err(Failure::looked_at(
                 "no server answers, so nothing was changed",
@@ -112,6 +119,13 @@ impl Plan {
     /// Whether every file is as it is to be.
     pub(crate) fn is_empty(&self) -> bool {
         self.clients.is_empty() && self.service.is_empty()
+    }
+
+    /// Whether servers of clients move to a gateway that has several: one alone keeps the names of its tools.
+    pub(crate) fn moves_several(&self) -> bool {
+        let servers = self.journal.servers.iter();
+        let names: BTreeSet<&str> = servers.map(|server| &*server.name).collect();
+        !self.clients.is_empty() && names.len() > 1
     }
 
     /// What is going to be done, in a sentence.
@@ -212,22 +226,26 @@ impl Plan {
         self.service.iter().try_for_each(Operation::apply)?;
         let updated = async {
             match (is_up, self.service.is_empty()) {
-                (false, _) => self.manager.start(&self.spec).await,
-                (true, false) => self.manager.reload().await,
-                (true, true) => Ok(()),
+                (false, _) => self.manager.start(&self.spec).await?,
+                (true, false) => self.manager.reload().await?,
+                (true, true) => {}
             }
+            Ok::<_, Failure>(starting::wait(&self.spec.address).await)
         };
         let outcome = stop.unless_requested(updated).await;
-        if let Err(why) = outcome {
-            if is_up {
-                // The clients go on with the service as it was.
-                self.journal.is_unfinished = false;
-                self.journal.store(directory)?;
+        let starting = match outcome {
+            Ok(names) => names,
+            Err(why) => {
+                if is_up {
+                    // The clients go on with the service as it was.
+                    self.journal.is_unfinished = false;
+                    self.journal.store(directory)?;
+                }
+                return Err(why.with_line(
+                    "no client's file was changed; to undo what was written: vary down",
+                ));
             }
-            return Err(
-                why.with_line("no client's file was changed; to undo what was written: vary down")
-            );
-        }
+        };
         let mut is_whole = true;
         for planned in &self.clients {
             let title = planned.client.title;
@@ -246,6 +264,8 @@ impl Plan {
         } else {
             notice("repair that, then: vary up");
         }
+        let note = starting::note(&starting);
+        note.iter().for_each(|line| notice(&sanitize_line(line)));
         Ok(is_whole)
     }
 
@@ -297,119 +317,6 @@ impl Plan {
     }
 }
 
-/// Fails if there is a configuration at `path` that `vary up` did not write.
-pub(crate) fn check_configuration(path: &Path, journal: &Journal) -> Result<(), Failure> {
-    if !journal.generated.is_empty() || ClientFile::read(path.to_owned())?.text.is_none() {
-        return Ok(());
-    }
-    let shown = path.display();
-    Err(Failure::command(format!(
-        "{shown} was not written by `vary up`; move it away, or use `vary connect` with it"
-    )))
-}
-
-/// The configuration at `path` with the `imported` servers, as YAML, and with what its user changed.
-fn configuration_operation(
-    path: PathBuf,
-    imported: &str,
-    journal: &mut Journal,
-) -> Result<Operation, Failure> {
-    let replaced = ClientFile::read(path.clone())?.text;
-    let listen = listen_address(replaced.as_deref(), journal)?;
-    let generated = with_servers(&format!("{HEADER}listen: {listen}\n"), imported);
-    let shown = path.display();
-    let after = match &replaced {
-        None => generated.clone(),
-        Some(current) => merged(&journal.generated, &generated, current).ok_or_else(|| {
-            Failure::command(format!(
-                "{shown} was changed where servers or variants are to be added; move it away to have a new one"
-            ))
-        })?,
-    };
-    journal.generated = generated;
-    Ok(Operation {
-        path,
-        kind: Kind::Configuration,
-        before: None,
-        after,
-        // It has the secrets of the clients' files.
-        mode: 0o600,
-        replaced,
-    })
-}
-
-/// What the configuration says about the service.
-struct ServiceSettings {
-    /// Where this machine reaches it.
-    address: SocketAddr,
-    /// The URL of the endpoint.
-    url: String,
-    has_page: bool,
-    /// The variables that its servers need.
-    variables: BTreeMap<String, String>,
-}
-
-/// Reads the configuration. Variables are also those that servers inherit; what is not set here is as in `known`.
-fn service_settings(
-    configuration: &Operation,
-    inherited: &BTreeSet<String>,
-    known: &BTreeMap<String, String>,
-) -> Result<ServiceSettings, Failure> {
-    let label = configuration.path.display().to_string();
-    let secrets = SecretFiles::beside(&configuration.path);
-    let parsed = file::parse_with_variables(&label, &configuration.after, &secrets);
-    let read = parsed.map_err(|mistakes| file::invalid_file(&mistakes))?;
-    let missing = read.missing.into_iter().map(|(name, _)| name);
-    let mut variables = BTreeMap::new();
-    for name in read.used.iter().chain(inherited).cloned().chain(missing) {
-        match variable(&name).or_else(|| known.get(&name).cloned()) {
-            Some(value) => {
-                variables.insert(name, value);
-            }
-            None => notice(&sanitize_line(&format!(
-                "not set here, and needed by a server: `{name}`"
-            ))),
-        }
-    }
-    if !variables.is_empty() {
-        let names: Vec<_> = variables.keys().map(|name| format!("`{name}`")).collect();
-        notice(&sanitize_line(&format!(
-            "the service gets the variables: {}",
-            names.join(", ")
-        )));
-    }
-    root_note(&read.file.servers)
-        .iter()
-        .for_each(|note| notice(note));
-    let has_page = read.file.program.admin.as_deref() != Some("off");
-    let address = reachable(read.file.program.listen.as_deref().unwrap_or(LISTEN))?;
-    let url = endpoint_url(&read.file.into_config(environment()?), address);
-    Ok(ServiceSettings {
-        address,
-        url,
-        has_page,
-        variables,
-    })
-}
-
-/// Where this machine reaches what listens at `listen`.
-fn reachable(listen: &str) -> Result<SocketAddr, Failure> {
-    let written = match listen.parse::<u16>() {
-        Ok(port) => format!("127.0.0.1:{port}"),
-        Err(_) => listen.to_owned(),
-    };
-    let mut found = written.to_socket_addrs().into_iter().flatten();
-    let unknown = || Failure::command(format!("`listen` is not an address: {written}"));
-    let mut address = found.next().ok_or_else(unknown)?;
-    if address.ip().is_unspecified() {
-        address.set_ip(match address.ip() {
-            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    Ok(address)
-}
-
 /// A file of the service.
 fn service_operation(file: ServiceFile, journal: &Journal) -> Result<Operation, Failure> {
     let replaced = ClientFile::read(file.path.clone())?.text;
@@ -419,62 +326,9 @@ fn service_operation(file: ServiceFile, journal: &Journal) -> Result<Operation, 
         path: file.path,
         kind: Kind::Service,
         before: earlier.map_or_else(|| replaced.clone(), |operation| operation.before.clone()),
+        is_rebuilt: false,
         after: file.text,
         mode: file.mode,
         replaced,
     })
-}
-
-/// Where the service listens: as `journal` has it, or somewhere else if that is taken, no client has it, and the user
-/// did not change it in the `configuration`.
-fn listen_address(configuration: Option<&str>, journal: &Journal) -> Result<String, Failure> {
-    let mut generated = journal.generated.lines();
-    let Some(line) = generated.find(|line| line.starts_with(LISTEN_KEY)) else {
-        return free_address();
-    };
-    let known = line.trim_start_matches(LISTEN_KEY);
-    let mut operations = journal.operations.iter();
-    let is_chosen = configuration.is_some_and(|text| text.lines().all(|other| other != line));
-    let is_used = operations.any(|operation| matches!(operation.kind, Kind::Client(_)));
-    if is_chosen || is_used || TcpListener::bind(known).is_ok() {
-        return Ok(known.to_owned());
-    }
-    free_address()
-}
-
-/// The usual address for clients, or a free one if something listens there. Ports that the system gives to outgoing
-/// connections are not used: one may be taken at the next start.
-fn free_address() -> Result<String, Failure> {
-    let others = (8802..=8899_u16).map(|port| format!("127.0.0.1:{port}"));
-    let mut all = std::iter::once(LISTEN.to_owned()).chain(others);
-    let found = all.find(|address| TcpListener::bind(address).is_ok());
-    let none_free = || Failure::command("no port of 127.0.0.1 from 8800 to 8899 is free");
-    let address = found.ok_or_else(none_free)?;
-    if address != LISTEN {
-        notice(&format!(
-            "another program listens on {LISTEN}, so Vary uses {address}"
-        ));
-    }
-    Ok(address)
-}
-
-/// How the configuration begins.
-const HEADER: &str =
-    "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_listens_everywhere_is_reached_on_loopback() {
-        for (listen, expected) in [
-            ("8800", "127.0.0.1:8800"),
-            ("0.0.0.0:8800", "127.0.0.1:8800"),
-            ("[::]:8800", "[::1]:8800"),
-            ("192.0.2.1:80", "192.0.2.1:80"),
-        ] {
-            assert_eq!(reachable(listen).unwrap().to_string(), expected);
-        }
-    }
 }

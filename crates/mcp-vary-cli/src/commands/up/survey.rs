@@ -29,6 +29,8 @@ pub(crate) struct Survey {
     imported: Imported,
     servers: BTreeMap<String, Server>,
     costs: Vec<Cost>,
+    /// A tool whose name has that of its server in front.
+    renamed: Option<String>,
 }
 
 /// A server.
@@ -88,6 +90,7 @@ impl Survey {
                 .collect(),
             imported,
             costs: Vec::new(),
+            renamed: None,
         };
         let name = path.display().to_string();
         let secrets = SecretFiles::beside(path);
@@ -126,6 +129,11 @@ impl Survey {
         serving::wait(&gateway, stop, |_| false).await?;
         survey.read(&gateway, home.command);
         survey.costs = costs(home, journal, &survey.imported, &gateway);
+        let mut served = gateway.served().into_iter();
+        let is_renamed = |item: &ServedItem| {
+            item.list == "tools/list" && item.id.ends_with(&format!("_{}", item.upstream_name))
+        };
+        survey.renamed = served.find(is_renamed).map(|item| item.id);
         gateway.close().await;
         Ok(survey)
     }
@@ -270,6 +278,14 @@ impl Survey {
             lines.push(SECRETS.to_owned());
         }
         lines
+    }
+
+    /// That tools get other names, with one as an example; `None` if they do not.
+    pub(crate) fn naming_note(&self) -> Option<String> {
+        let tool = self.renamed.as_ref()?;
+        Some(format!(
+            "Tools get the name of their server in front ({tool}): adapt permission rules and prompts that name them."
+        ))
     }
 
     /// A row for each client with what its tools cost.

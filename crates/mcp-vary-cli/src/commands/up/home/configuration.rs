@@ -1,5 +1,8 @@
 //! The servers of all files as one configuration, in which each stays what it is.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use mcp_vary_config::{ImportSource, Imported, ImportedFile, import};
 
 use super::{FoundClient, Home};
@@ -40,6 +43,40 @@ impl Home {
         Ok(imported)
     }
 
+    /// A line for each client whose new servers stay with it, since its variant in the configuration at `path` is `lacking`
+    /// them, with the line of each variant.
+    pub(crate) fn keep_new_servers(
+        &self,
+        imported: &Imported,
+        lacking: &BTreeMap<String, usize>,
+        path: &Path,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (found, file) in self.clients.iter().zip(&imported.files) {
+            let name = found.client.name;
+            let Some(line) = lacking.get(name) else {
+                continue;
+            };
+            let new = file.servers.keys().filter(|entry| !found.has_moved(entry));
+            let kept: Vec<String> = new.map(|entry| format!("`{entry}`")).collect();
+            if kept.is_empty() {
+                continue;
+            }
+            let title = found.client.title;
+            let all = kept.join(", ");
+            let shown = path.display();
+            let why = match line {
+                0 => format!("its variant `{name}` was taken out of {shown}"),
+                _ => format!("its variant `{name}` was changed ({shown}:{line})"),
+            };
+            lines.push(format!(
+                "{title} keeps {all}: {why}; write the servers under `variants.{name}.tools.include` there, such as `- \
+                 {{server: NAME}}`, one a line, then: vary up"
+            ));
+        }
+        lines
+    }
+
     /// The servers of `imported`, in its order.
     pub(crate) fn named_in(&self, imported: &Imported) -> Vec<NamedServer> {
         let mut named = self.named.clone();
@@ -59,6 +96,13 @@ impl Home {
             }
         }
         named
+    }
+}
+
+impl FoundClient {
+    /// Whether `variants` has the one of this client.
+    pub(crate) fn is_client_in(&self, variants: &BTreeMap<String, usize>) -> bool {
+        self.project.is_none() && variants.contains_key(self.client.name)
     }
 }
 
