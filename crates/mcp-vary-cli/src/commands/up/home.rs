@@ -1,13 +1,13 @@
 //! The clients of a user, with the files of projects that Vary has, and what is written so that clients reach Vary.
 
 mod configuration;
+mod vary_entry;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use mcp_vary_config::{ClientText, Format, ImportSource, Syntax, import};
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::journal::{Journal, NamedServer, ProjectServers};
@@ -21,6 +21,8 @@ use crate::commands::connect::record::{Record, Written, connects_to_same, digest
 use crate::commands::connect::write;
 use crate::failure::Failure;
 use crate::print::servers::first_names;
+pub(crate) use vary_entry::variant_in;
+use vary_entry::{add_missing, named_variant};
 
 /// The clients that have servers.
 #[derive(Default)]
@@ -468,31 +470,6 @@ fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
     Some(format!(
         "{title} has servers for single projects, which stay as they are: {shown}"
     ))
-}
-
-/// The variant of an entry of Vary.
-pub(crate) fn variant_in(entry: &Value) -> String {
-    named_variant(entry).unwrap_or_else(|| "standard".to_owned())
-}
-
-/// The variant in the URL of an entry of Vary; `None` if there is none.
-fn named_variant(entry: &Value) -> Option<String> {
-    let text = entry.to_string();
-    let (_, after) = text.split_once("/mcp/v/")?;
-    let variant = after.split(['"', '?']).next()?;
-    Some(percent_decode_str(variant).decode_utf8_lossy().into_owned())
-}
-
-/// Adds to `entry` what its user has in `other` beside it.
-fn add_missing(entry: &mut Value, other: Value) {
-    let Value::Object(members) = other else {
-        return;
-    };
-    for (key, value) in members {
-        if entry.get(&key).is_none() {
-            entry[key] = value;
-        }
-    }
 }
 
 /// How a client reaches Vary.
