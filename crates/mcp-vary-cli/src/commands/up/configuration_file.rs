@@ -58,8 +58,9 @@ pub(super) fn configuration_operation(
     let after = match &replaced {
         None => generated.clone(),
         Some(current) => {
-            let Merged { text, taken, .. } = merged_blocks(&journal.generated, &generated, current);
-            if let Some(name) = taken.first() {
+            let Merged { text, foreign, .. } =
+                merged_blocks(&journal.generated, &generated, current);
+            if let Some(name) = foreign.first() {
                 return Err(Failure::command(format!(
                     "{shown} has another server `{name}`, which `vary up` did not write; rename it there, then: vary up"
                 )));

@@ -12,7 +12,7 @@ pub(super) struct Merged {
     /// its user has; 0 if it was removed.
     pub(super) lacking: BTreeMap<String, usize>,
     /// The servers whose names its user gave to others.
-    pub(super) taken: BTreeSet<String>,
+    pub(super) foreign: BTreeSet<String>,
 }
 
 /// The lines of a server, of a variant, or of another key.
@@ -44,7 +44,7 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
     let mut outcome = Merged {
         text: new.to_owned(),
         lacking: BTreeMap::new(),
-        taken: BTreeSet::new(),
+        foreign: BTreeSet::new(),
     };
     if old_text == current {
         return outcome;
@@ -62,7 +62,7 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
             (None, None) => add(&mut result, block),
             (None, Some(present)) => {
                 if section == "servers" && present.text != block.text {
-                    outcome.taken.insert(name.clone());
+                    outcome.foreign.insert(name.clone());
                 }
             }
             (Some(before), Some(present)) => {
@@ -212,7 +212,7 @@ mod tests {
         for old in [OLD.to_owned(), digests(OLD, &[ADMIN])] {
             let outcome = merged_blocks(&old, &new(), &current);
             assert_eq!(outcome.text, expected);
-            assert!(outcome.lacking.is_empty() && outcome.taken.is_empty());
+            assert!(outcome.lacking.is_empty() && outcome.foreign.is_empty());
             assert_eq!(merged_blocks(&old, &new(), OLD).text, new());
         }
     }
@@ -232,7 +232,7 @@ mod tests {
         let server = "  n:\n    command: mine\nvariants:\n";
         let current = OLD.replace("variants:\n", server);
         let outcome = merged_blocks(OLD, &new(), &current);
-        assert_eq!(outcome.taken, BTreeSet::from(["n".to_owned()]));
+        assert_eq!(outcome.foreign, BTreeSet::from(["n".to_owned()]));
         assert!(outcome.text.contains("command: mine"));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use mcp_vary_config::Imported;
 use tokio::net::TcpStream;
 
 use super::configuration_file::{
@@ -42,6 +43,27 @@ struct PlannedClient {
     operations: Vec<Operation>,
 }
 
+/// The servers of `home` that answer, but for new ones of clients whose variants cannot be extended.
+fn import(
+    home: &Home,
+    survey: &Survey,
+    journal: &Journal,
+    path: &Path,
+) -> Result<Imported, Failure> {
+    let is_served =
+        |found: &FoundClient, name: &str| found.has_moved(name) || survey.is_up(home, found, name);
+    let imported = home.import(&is_served)?;
+    let lacking = lacking_variants(path, &imported.yaml, journal)?;
+    if lacking.is_empty() {
+        return Ok(imported);
+    }
+    let lines = home.keep_new_servers(&imported, &lacking, path);
+    lines.iter().for_each(|line| notice(&sanitize_line(line)));
+    home.import(&|found: &FoundClient, name: &str| {
+        found.has_moved(name) || is_served(found, name) && !found.is_client_in(&lacking)
+    })
+}
+
 impl Plan {
     /// What is missing of the servers that answered at the clients that have them.
     pub(crate) async fn new(
@@ -50,18 +72,7 @@ impl Plan {
         mut journal: Journal,
         path: PathBuf,
     ) -> Result<Self, Failure> {
-        let is_served = |found: &FoundClient, name: &str| {
-            found.has_moved(name) || survey.is_up(home, found, name)
-        };
-        let mut imported = home.import(&is_served)?;
-        let lacking = lacking_variants(&path, &imported.yaml, &journal)?;
-        if !lacking.is_empty() {
-            let lines = home.keep_new_servers(&imported, &lacking, &path);
-            lines.iter().for_each(|line| notice(&sanitize_line(line)));
-            imported = home.import(&|found: &FoundClient, name: &str| {
-                found.has_moved(name) || is_served(found, name) && !found.is_client_in(&lacking)
-            })?;
-        }
+        let imported = import(home, survey, &journal, &path)?;
         if imported.files.iter().all(|file| file.servers.is_empty()) {
             return Err(Failure::looked_at(
                 "no server answers, so nothing was changed",
@@ -208,13 +219,7 @@ impl Plan {
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
         let is_up = self.is_up().await?;
-        if self.is_empty() {
-            notice(if self.manager.is_running() {
-                "Vary runs with another program or other variables; starting it again"
-            } else {
-                "Vary was not running; starting it again"
-            });
-        }
+        self.report_restart();
         self.journal.manager = Some(self.manager);
         self.journal.variables = self.spec.variables.clone();
         self.journal.add(&self.service);
@@ -267,6 +272,17 @@ impl Plan {
         let note = starting::note(&starting);
         note.iter().for_each(|line| notice(&sanitize_line(line)));
         Ok(is_whole)
+    }
+
+    /// Why only the service starts again, if no file changes.
+    fn report_restart(&self) {
+        if self.is_empty() {
+            notice(if self.manager.is_running() {
+                "Vary runs with another program or other variables; starting it again"
+            } else {
+                "Vary was not running; starting it again"
+            });
+        }
     }
 
     /// How clients get `compact`, unless their users chose a variant.

@@ -69,6 +69,15 @@ struct Cost {
     tokens: [usize; 3],
 }
 
+/// The id of a tool that has the name of its server in front, if there is one.
+fn renamed_tool(gateway: &Gateway) -> Option<String> {
+    let is_renamed = |item: &ServedItem| {
+        item.list == "tools/list" && item.id.ends_with(&format!("_{}", item.upstream_name))
+    };
+    let renamed = gateway.served().into_iter().find(is_renamed);
+    renamed.map(|item| item.id)
+}
+
 impl Survey {
     /// Starts the servers of `home` as a configuration at `path` would, and ends them again.
     pub(crate) async fn take(
@@ -129,11 +138,7 @@ impl Survey {
         serving::wait(&gateway, stop, |_| false).await?;
         survey.read(&gateway, home.command);
         survey.costs = costs(home, journal, &survey.imported, &gateway);
-        let mut served = gateway.served().into_iter();
-        let is_renamed = |item: &ServedItem| {
-            item.list == "tools/list" && item.id.ends_with(&format!("_{}", item.upstream_name))
-        };
-        survey.renamed = served.find(is_renamed).map(|item| item.id);
+        survey.renamed = renamed_tool(&gateway);
         gateway.close().await;
         Ok(survey)
     }

@@ -58,12 +58,12 @@ impl Home {
                 continue;
             };
             let new = file.servers.keys().filter(|entry| !found.has_moved(entry));
-            let kept: Vec<String> = new.map(|entry| format!("`{entry}`")).collect();
-            if kept.is_empty() {
+            let shown_names: Vec<String> = new.map(|entry| format!("`{entry}`")).collect();
+            if shown_names.is_empty() {
                 continue;
             }
             let title = found.client.title;
-            let all = kept.join(", ");
+            let all = shown_names.join(", ");
             let shown = path.display();
             let why = match line {
                 0 => format!("its variant `{name}` was taken out of {shown}"),
