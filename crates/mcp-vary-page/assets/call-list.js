@@ -179,7 +179,7 @@ function CallFacts({ call, servers, close }) {
 /** What came of a call, and what the client read of it. */
 function Result({ call, servers }) {
   const { outcome, code, error, rule, client, target } = call;
-  const down = isNotListed(call) && servers.find(({ name, state }) => state === "down" && target?.startsWith(name));
+  const down = isNotListed(call) && servers.find(({ name, state }) => state === "down" && target?.startsWith(`${name}_`));
   return html`<div class=${isError(call) || outcome === "denied" ? "problem" : ""}>
     <p><strong class=${`outcome ${outcome}`}>${outcomeOf(call)}${code ? `, code ${code}` : ""}</strong> ${meaningOf(call)}
       ${isNotListed(call) && client?.name && html` · <a href=${linkToClient(client, call)}>Who gets what</a>`}
