@@ -176,7 +176,7 @@ async fn page_code(
     }
 }
 
-/// That there is no page at `address`, why, and what to do, which may begin with the reason.
+/// The message that there is no page at `address`, with the reason and the fix. A fix that begins with the reason stands alone.
 fn no_page_at(address: &GatewayAddress, why: &str, fix: &str) -> String {
     if fix.starts_with(why) {
         return format!("no page at {address}: {fix}");

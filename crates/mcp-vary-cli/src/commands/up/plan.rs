@@ -60,7 +60,7 @@ fn import(
     let lines = home.keep_new_servers(&imported, &lacking, path);
     lines.iter().for_each(|line| notice(&sanitize_line(line)));
     home.import(&|found: &FoundClient, name: &str| {
-        found.has_moved(name) || is_served(found, name) && !found.is_client_in(&lacking)
+        is_served(found, name) && (found.has_moved(name) || !found.is_client_in(&lacking))
     })
 }
 

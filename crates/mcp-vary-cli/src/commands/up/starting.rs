@@ -15,6 +15,7 @@ pub(super) async fn wait(address: &str) -> Vec<String> {
     let mut line = None;
     let started = async {
         while let Some(socket) = gateway.of_clients() {
+            // Clients get Vary all the same: that it runs was checked, and whoever asks for its status is told why not.
             starting = starting_in(&status_at(&socket).await.unwrap_or_default());
             if starting.is_empty() {
                 return;
