@@ -212,6 +212,12 @@ pub(crate) fn sanitize(text: &str) -> String {
     out
 }
 
+/// [`sanitize`], with the tabs as they are in a file.
+pub(crate) fn sanitize_file(text: &str) -> String {
+    let parts: Vec<String> = text.split('\t').map(sanitize).collect();
+    parts.join("\t")
+}
+
 /// Makes JSON text safe for a terminal: escapes invisible characters in its strings, so that the JSON stays the same.
 pub(crate) fn sanitize_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -231,7 +237,12 @@ pub(crate) fn sanitize_json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{sanitize, sanitize_json};
+    use super::{sanitize, sanitize_file, sanitize_json};
+
+    #[test]
+    fn the_diff_of_a_file_has_its_tabs() {
+        assert_eq!(sanitize_file("-\ta\x1b\tb\n"), "-\ta\\u{1b}\tb\n");
+    }
 
     #[test]
     fn a_peer_cannot_drive_the_terminal() {

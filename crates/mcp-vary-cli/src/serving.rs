@@ -190,7 +190,7 @@ fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
     let is_new = (SILENT_WAIT..SILENT_WAIT + REMINDER).contains(&elapsed);
     if is_new && let Some(runner) = runner {
         text.push_str(&format!(
-            "; `{runner}` downloads what is not on this machine yet: can its registry be reached?"
+            "; `{runner}` downloads what is not on this machine yet"
         ));
     }
     if elapsed < SILENT_WAIT + REMINDER {

@@ -27,7 +27,7 @@ use crate::commands::connect::client::ClientName;
 use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
-use crate::print::{self, notice, sanitize, sanitize_line};
+use crate::print::{self, notice, sanitize, sanitize_file, sanitize_line};
 use crate::question::{has_person, is_confirmed};
 use crate::service;
 use crate::stop::Stop;
@@ -59,16 +59,16 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     configuration_file::check_configuration(&path, &journal)?;
     let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
+    let plan = Plan::new(&home, &survey, journal, path).await?;
+    if !args.dry_run && plan.is_up().await? && plan.is_empty() {
+        notice("nothing to change; Vary is running (vary status)");
+        return Ok(Verdict::Fine);
+    }
     for note in survey.notes() {
         notice(&sanitize_line(&note));
     }
-    let plan = Plan::new(&home, &survey, journal, path).await?;
     if args.dry_run {
-        print::data(&sanitize(&plan.diff(&home)))?;
-        return Ok(Verdict::Fine);
-    }
-    if plan.is_up().await? && plan.is_empty() {
-        notice("nothing to change; Vary is running (vary status)");
+        print::data(&sanitize_file(&plan.diff(&home)))?;
         return Ok(Verdict::Fine);
     }
     if plan.moves_several()

@@ -155,7 +155,7 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
             ".vary-backup (for `vary down`)\n",
         ],
     );
-    let stays = "Claude Code has servers for single projects, which stay as they are: `alone`\n";
+    let stays = "Claude Code has servers for single projects, which stay as they are, since Vary would give them to all: `alone`\n";
     let secrets =
         "note: secrets move with their servers to the configuration, which only you can read\n";
     assert_contains(&run.stderr, &[stays]);

@@ -468,7 +468,7 @@ fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
     let title = client.title;
     let shown = first_names(&names);
     Some(format!(
-        "{title} has servers for single projects, which stay as they are: {shown}"
+        "{title} has servers for single projects, which stay as they are, since Vary would give them to all: {shown}"
     ))
 }
 
