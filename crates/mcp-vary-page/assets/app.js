@@ -40,7 +40,6 @@ class App extends Component {
     addEventListener("hashchange", () => this.moved());
     addEventListener("keydown", this.pressed);
     addEventListener("resize", showCurrent);
-    showCurrent();
     this.poll();
     setInterval(() => document.hidden || this.state.locked || this.poll(), INTERVAL);
   }
@@ -51,8 +50,12 @@ class App extends Component {
     this.setState({ route: route() }, () => {
       if (this.state.route.view === before) return;
       this.main.current?.querySelector("h1")?.focus();
-      showCurrent();
     });
+  }
+
+  /** The status takes room from the names of the views. */
+  componentDidUpdate(_, { route, status }) {
+    if (route.view !== this.state.route.view || !status !== !this.state.status) showCurrent();
   }
 
   /** The keys of each view; one who types means the character. */
