@@ -435,7 +435,8 @@ await check("on a phone, the open view and the number of problems are in sight",
   await other.view("/experiments");
   await other.page.reload();
   await other.page.locator("nav .badge").waitFor({ timeout: 5_000 });
-  const [right, end] = await other.page.locator("nav [aria-current]").evaluate((it) => [it.getBoundingClientRect().right, it.closest("ul").getBoundingClientRect().right]);
+  const rightOf = (selector) => other.page.locator(selector).evaluate((it) => it.getBoundingClientRect().right);
+  const [right, end] = [await rightOf("nav [aria-current]"), await rightOf("nav ul")];
   holds(right <= end + 1, `it ends at ${right} of ${end}`);
   await other.page.context().close();
 });

@@ -99,7 +99,11 @@ class App extends Component {
       <a class="skip" href="#main" onClick=${this.skip}>Skip to the content</a>
       <${Header} ...${{ view: route.view, status, readAt, silentSince, showKeys: this.showKeys }} />
       <div role="alert">
-        ${silentSince && html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it: <code>vary serve FILE</code></p>`}
+        ${silentSince &&
+        html`<p class="silent">
+          Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time.
+          ${" "}Start it: <code>vary serve FILE</code>
+        </p>`}
       </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>
