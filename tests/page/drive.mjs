@@ -126,14 +126,15 @@ await question("What differs in this tool between variants?", async () => {
 await question("Which servers are down, and why?", async () => {
   const down = status.servers.find((it) => it.state === "down") ?? missing("a server that is down");
   const problems = await page.getByRole("list", { name: "Server problems" }).innerText();
-  // Names in backticks are shown as code.
-  const reason = down.reason.replace(`server \`${down.name}\`: `, "").replaceAll("`", "");
-  holds(problems.includes(down.name) && problems.includes(reason), `it shows “${problems}”`);
+  // Names in backticks are shown as code, and the name of the server only once.
+  const reason = down.reason.replace(/^server `[^`]+`:? /, "").replaceAll("`", "");
+  holds(problems.includes(down.name) && problems.includes(`: ${reason}`), `it shows “${problems}”`);
 });
 
 await check("a server that is down shows its last lines, and is tried when one says so", async () => {
   await visitor.first();
   const item = page.locator(".server-problems li", { hasText: "broken" });
+  holds(!(await item.innerText()).includes("server broken"), "its name is repeated");
   equal(await item.locator("pre").innerText(), "the <b>database</b> is locked", "the lines");
   const retried = page.waitForResponse((it) => it.url().endsWith("/api/retry?server=broken"));
   await item.getByRole("button", { name: "Try now: broken" }).click();
@@ -198,7 +199,7 @@ await check("what a gateway said that is gone is grey until it answers again", a
   await other.page.route("**/api/status", (route) => route.abort());
   await other.page.waitForSelector("main.gone", { timeout: 10_000 });
   const silent = await other.text(".silent");
-  holds(/^Vary has not answered since \d\d:\d\d:\d\d\. Start it: vary serve FILE$/.test(silent), silent);
+  holds(/^Vary has not answered since \d\d:\d\d:\d\d; the page shows its state at that time\. Start it: vary serve FILE$/.test(silent), silent);
   await other.page.unroute("**/api/status");
   await other.page.waitForSelector("main:not(.gone)", { timeout: 10_000 });
   await other.page.context().close();
@@ -404,6 +405,59 @@ await check("the columns of the calls fit beside the servers", async () => {
   holds(needed <= width, `the columns need ${needed} pixels of ${width}`);
   const cut = await page.locator(".calls .grid :is(th, td, .name)").evaluateAll((all) => all.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.textContent));
   equal(cut, [], "cells that are cut");
+});
+
+await check("cards of problems are as high as what they say, and so is a list of no calls", async () => {
+  await visitor.first();
+  const cards = page.locator(".server-problems li");
+  const empty = await cards.evaluateAll((all) => all.map((it) => it.clientHeight - Math.max(...[...it.children].map((part) => part.offsetHeight))));
+  holds(empty.length > 2 && empty.every((pixels) => pixels < 24), `empty pixels: ${empty}`);
+  await visitor.view("/now?q=no-such-call");
+  await page.locator(".calls .empty").waitFor({ timeout: 5_000 });
+  const height = await page.locator(".calls").evaluate((it) => it.offsetHeight);
+  holds(height < 300, `${height} pixels`);
+});
+
+await check("on a phone, the open view and the number of problems are in sight", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token), { viewport: { width: 380, height: 800 } });
+  await other.page.locator("nav .badge").waitFor({ timeout: 5_000 });
+  for (const view of VIEWS) {
+    await other.view(`/${view}`);
+    // What is seen in the middle of an element, and not what covers it.
+    const covered = await other.page.locator("nav :is([aria-current], .badge)").evaluateAll((all) =>
+      all.filter((it) => {
+        const { x, y, width, height } = it.getBoundingClientRect();
+        return !it.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+      }).map((it) => it.textContent),
+    );
+    equal(covered, [], `out of sight on ${view}`);
+  }
+  await other.view("/experiments");
+  await other.page.reload();
+  await other.page.locator("nav .badge").waitFor({ timeout: 5_000 });
+  const rightOf = (selector) => other.page.locator(selector).evaluate((it) => it.getBoundingClientRect().right);
+  const [right, end] = [await rightOf("nav [aria-current]"), await rightOf("nav ul")];
+  holds(right <= end + 1, `it ends at ${right} of ${end}`);
+  await other.page.context().close();
+});
+
+await check("keys lead to the search and show what there is, and characters that are typed do not", async () => {
+  await visitor.view("/variants");
+  await page.getByLabel("Filter tools").waitFor({ timeout: 5_000 });
+  await page.keyboard.press("/");
+  await page.keyboard.type("/?");
+  equal(await page.getByLabel("Filter tools").inputValue(), "/?", "what is typed");
+  await visitor.view("/review");
+  await page.locator("h1").focus();
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keys" });
+  equal((await dialog.locator("dt").allTextContents()).slice(0, 2), ["/", "↑ ↓ ← →"], "the keys");
+  await isAccessible(page);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "hidden", timeout: 5_000 });
+  await page.getByRole("button", { name: "Keys" }).click();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await dialog.waitFor({ state: "hidden", timeout: 5_000 });
 });
 
 await check("refused calls of a person are as many as the list has that the number leads to", async () => {

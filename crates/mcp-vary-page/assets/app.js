@@ -33,10 +33,13 @@ const ANOTHER_TOKEN = "the token of this tab is not that of Vary any more; type 
 
 class App extends Component {
   main = createRef();
+  keys = createRef();
   state = { route: route(), refused: this.props.refused };
 
   componentDidMount() {
     addEventListener("hashchange", () => this.moved());
+    addEventListener("keydown", this.pressed);
+    addEventListener("resize", showCurrent);
     this.poll();
     setInterval(() => document.hidden || this.state.locked || this.poll(), INTERVAL);
   }
@@ -47,9 +50,25 @@ class App extends Component {
     this.setState({ route: route() }, () => {
       if (this.state.route.view === before) return;
       this.main.current?.querySelector("h1")?.focus();
-      document.querySelector(".top [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     });
   }
+
+  /** The status takes room from the names of the views. */
+  componentDidUpdate(_, { route, status }) {
+    if (route.view !== this.state.route.view || !status !== !this.state.status) showCurrent();
+  }
+
+  /** The keys of each view; one who types means the character. */
+  pressed = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPED)) return;
+    const search = event.key === "/" && this.main.current.querySelector('input[type="search"]');
+    if (search) search.focus();
+    else if (event.key === "?") this.showKeys();
+    else return;
+    event.preventDefault();
+  };
+
+  showKeys = () => this.keys.current.showModal();
 
   async poll() {
     try {
@@ -78,14 +97,19 @@ class App extends Component {
     document.title = `${title ?? "Not found"} · Vary`;
     return html`
       <a class="skip" href="#main" onClick=${this.skip}>Skip to the content</a>
-      <${Header} ...${{ view: route.view, status, readAt, silentSince }} />
+      <${Header} ...${{ view: route.view, status, readAt, silentSince, showKeys: this.showKeys }} />
       <div role="alert">
-        ${silentSince && html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}. Start it: <code>vary serve FILE</code></p>`}
+        ${silentSince &&
+        html`<p class="silent">
+          Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time.
+          ${" "}Start it: <code>vary serve FILE</code>
+        </p>`}
       </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>
         ${this.content(View)}
       </main>
+      <${Keys} dialog=${this.keys} />
     `;
   }
 
@@ -103,9 +127,34 @@ class App extends Component {
   };
 }
 
+/** Where a character is typed, or closes a dialog. */
+const TYPED = 'input:not([type="checkbox"], [type="radio"]), select, textarea, dialog';
+
+/** The view that is shown is in sight among the views, also of a narrow window. */
+function showCurrent() {
+  document.querySelector(".top [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+}
+
+/** What each key does. */
+const KEYS = {
+  "/": "go to the search of the view",
+  "↑ ↓ ← →": "move through a list",
+  Enter: "open a row, or follow its link",
+  Escape: "close what is open",
+  "?": "show these keys",
+};
+
+function Keys({ dialog }) {
+  return html`<dialog ref=${dialog} aria-labelledby="keys">
+    <h2 id="keys">Keys</h2>
+    <dl class="facts">${Object.entries(KEYS).map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
+    <button type="button" onClick=${() => dialog.current.close()}>Close</button>
+  </dialog>`;
+}
+
 const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" stroke-width="3" /></svg>`;
 
-function Header({ view, status, readAt, silentSince }) {
+function Header({ view, status, readAt, silentSince, showKeys }) {
   const isLive = status && !silentSince;
   const item = ([id, [title]]) =>
     html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && html`<${Badge} status=${status} />`}</a></li>`;
@@ -120,6 +169,7 @@ function Header({ view, status, readAt, silentSince }) {
       ${isLive && html`<span class="version">${status.version}, up for ${duration(status.uptime)} · </span>`}
       <span role="status" class=${isLive ? "state live" : ""}>${isLive && "live"}</span>
       ${isLive && html`<span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}`}
+      ${" "}<button type="button" class="quiet" aria-haspopup="dialog" onClick=${showKeys}>Keys</button>
     </p>
   </header>`;
 }

@@ -117,7 +117,8 @@ function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {},
   const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
   const problems = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
   if (reason) {
-    const why = reason.replace(`server \`${name}\`: `, "");
+    const prefix = `server \`${name}\``;
+    const why = reason.startsWith(prefix) ? reason.slice(prefix.length).replace(/^:? /, "") : reason;
     problems.unshift(html`has been ${state} for ${duration(since)}: ${sentence(why)}${nextAttempt === 0 && "; it is being tried again"}`);
   }
   problems.push(...listFaults.map(sentence));
