@@ -34,14 +34,16 @@ export class Review extends Polled {
     const [entries, unread] = [entriesOf(review, status, catalog), unreadLists(status.servers)];
     const tables = TABLES.map((table) => reviewTable(table, entries, unread));
     const found = tables.filter(({ rows }) => rows.length > 0);
+    const [uncounted, empty] = [tables.filter((it) => it.unknown === NOT_COUNTED), tables.filter((it) => it.rows.length === 0 && it.unknown !== NOT_COUNTED)];
+    const restarts = status.audit ? [] : [{ label: "Calls from before the start of Vary", unknown: UNAUDITED }];
     const servers = status.servers.toSorted((a, b) => (b.state === "down") - (a.state === "down") || failedShare(b) - failedShare(a));
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       <${ServerProblems} status=${{ ...status, servers }} most=${Infinity} />
       <div class="review">
         ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
-        <${Fine} tables=${tables.filter((it) => !found.includes(it) && it.unknown !== NOT_COUNTED)} />
-        <${NotRecorded} tables=${tables.filter((it) => it.unknown === NOT_COUNTED)} hasAudit=${!!status.audit} />
+        <${Fine} title="Nothing to report" tables=${empty} />
+        <${Fine} title="Not recorded" tables=${[...uncounted, ...restarts]} />
       </div>
     `;
   }
@@ -93,29 +95,18 @@ function unreadLists(servers) {
 }
 
 /** What was looked for in vain, in a line each; what is not known has no tick. */
-function Fine({ tables }) {
+function Fine({ title, tables }) {
   if (tables.length === 0) return null;
   return html`<section>
-    <h2>Nothing to report</h2>
+    <h2>${title}</h2>
     <ul class="fine">
       ${tables.map(({ label, empty, unknown }) => html`<li class=${unknown ? "faint" : ""}>${unknown ? html`${label}: ${unknown}` : empty}</li>`)}
     </ul>
   </section>`;
 }
 
-/** What nobody counts unless it is configured, and what to write for it. */
-function NotRecorded({ tables, hasAudit }) {
-  if (tables.length === 0 && hasAudit) return null;
-  return html`<section>
-    <h2>Not recorded</h2>
-    <ul>
-      ${tables.map(({ label }) => html`<li>${label}: ${NOT_COUNTED}</li>`)}
-      ${!hasAudit && html`<li>Calls from before the start of Vary: to keep them in a file, set <code>audit</code> in the configuration.</li>`}
-    </ul>
-  </section>`;
-}
-
 const NOT_COUNTED = html`only metrics count these. Set <code>probes</code> in the configuration to see them.`;
+const UNAUDITED = html`set <code>audit</code> in the configuration to keep them in a file.`;
 
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 
@@ -128,29 +119,21 @@ const keptCalls = (filters) => narrowed(log.calls ?? [], new URLSearchParams(fil
 
 const callCount = (filters, what) => html`<${CallCount} number=${keptCalls(filters).length} ...${{ filters, what }} />`;
 
-/** The most groups of calls that a cell has. */
-const MOST_GROUPS = 3;
-
 /** The calls in groups with the same key, the largest first. */
 const largestGroups = (calls, key) => [...Map.groupBy(calls, key).values()].sort((a, b) => b.length - a.length);
 
-/** The largest groups of some calls, each as what `shown` says of a call of it. */
-function groupsOf(calls, key, shown) {
-  const groups = largestGroups(calls, key);
-  const left = groups.length - MOST_GROUPS;
-  return html`${groups.slice(0, MOST_GROUPS).map((calls) => html`<div>${shown(calls[0])}: ${count(calls.length)}</div>`)}${left > 0 && `and ${count(left)} more`}`;
+/** The most clients that a cell names. */
+const MOST_NAMED = 3;
+
+/** Who made the calls: people with their clients, those with the most calls first, as links to what they get. */
+function callersOf(calls) {
+  const groups = largestGroups(calls, ({ principal, client }) => JSON.stringify([principal, client?.name]));
+  const more = groups.length > MOST_NAMED && `and ${count(groups.length - MOST_NAMED)} more`;
+  return html`${groups.slice(0, MOST_NAMED).map(([call, ...others]) => html`<div>
+    ${call.principal && html`${name(call.principal)} · `}${call.client?.name ? html`<a href=${linkToClient(call.client, call)}>${name(call.client.name)}</a>` : "no name"}:
+    ${" "}${count(others.length + 1)}
+  </div>`)}${more}`;
 }
-
-/** Who made the calls: people with their clients, as links to what they get. */
-const callersOf = (calls) => groupsOf(calls, ({ principal, client }) => JSON.stringify([principal, client?.name]), callerOf);
-
-function callerOf(call) {
-  const { principal, client } = call;
-  return html`${principal && html`${name(principal)} · `}${client?.name ? html`<a href=${linkToClient(client, call)}>${name(client.name)}</a>` : "a client without a name"}`;
-}
-
-/** The rules and limits that refused the calls. */
-const rulesOf = (calls) => groupsOf(calls, ({ rule }) => rule, ({ rule }) => (rule ? html`<code>${name(rule)}</code>` : "no rule allows it"));
 
 /** Each table, the worst first: its title, columns, the member of the entries, a row of an entry, what is said without entries, and what to do. */
 const TABLES = [
@@ -161,13 +144,13 @@ const TABLES = [
     ({ rule, count: denied }) => [count(denied), html`<${Rule} key=${rule} name=${rule} />`, ...deniedCalls(rule, `calls that ${rule} denied`)],
     "Access rules have denied nothing since the start.",
     html`Of all requests. A client leads to what it gets; to allow more, change the rule in <code>access</code>.`],
-  ["People whose calls were refused", ["#refused", "person", "#in the list", "~by which rule"], "people",
+  ["People whose calls were refused", ["#refused", "person", "~by which clients"], "people",
     ({ person, refused }) => {
       const filters = { person, outcome: "denied" };
-      return [count(refused), name(person), callCount(filters, `refused calls of ${person}`), rulesOf(keptCalls(filters))];
+      return [html`<${CallCount} number=${refused} ...${{ filters, what: `refused calls of ${person}` }} />`, name(person), callersOf(keptCalls(filters))];
     },
     "No call of a person was refused since the start.",
-    "The calls lead to their clients, and to what those get."],
+    "Each call in the list names the rule or the limit that refused it."],
   ["Credentials that were refused", ["#refused", "~why"], "credentials",
     ({ what, count: refused }) => [count(refused), CREDENTIALS[what] ?? name(what)],
     "No credential was refused since the start.",
