@@ -84,7 +84,8 @@ const takesPart = ({ reason, rule }, name) => reason === "experiment" && rule ==
 
 /** Why clients are in no arm, by what selects their variants. */
 const OUTSIDE = {
-  selector: "their requests name a variant, and may count for an arm all the same", address: "their address names a variant", header: "a header names a variant",
+  selector: "their requests name a variant, and may count for an arm all the same",
+  address: "their address names a variant", header: "a header names a variant",
   pin: "their credential or an access rule leaves one variant", rule: "a rule of the configuration gives them a variant",
   experiment: "they are in another experiment", model: "a model ranks the variants for them", ranking: "their hints rank the variants",
 };
@@ -107,8 +108,9 @@ function progress({ arms, comparisons, history: [first, ...others], fewest }) {
   const shares = arms.map(({ planned }) => planned / size).filter((it) => it > 0);
   const need = Math.ceil(Math.max(fewest, ...comparisons.map((it) => it.need ?? 0)) / Math.min(1 / arms.length, ...shares));
   const [span, joined] = [(others.at(-1) ?? first).at - first.at, size - sizeOf(first.arms)];
-  const days = Math.ceil(((need - size) * span) / joined / 86_400);
-  const pace = joined > 0 ? `At the pace since ${moment(first.at)}, they are enough in about ${plural(days, "day")}.` : `None has joined since ${moment(first.at)}.`;
+  const days = Math.max(1, Math.ceil(((need - size) * span) / joined / 86_400));
+  const enough = joined > 0 ? `At the pace of then until now, they are enough in about ${plural(days, "day")}.` : "";
+  const pace = `${plural(Math.round(joined), "client")} joined since ${moment(first.at)}. ${enough}`;
   return `${count(Math.round(size))} of about ${plural(need, "client")} take part. ${span < LEAST_SPAN ? "" : pace}`;
 }
 

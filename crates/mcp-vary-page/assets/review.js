@@ -2,7 +2,7 @@
 // says in vain.
 
 import { get } from "./api.js";
-import { isNotListed, log, narrowed } from "./calls.js";
+import { log, narrowed } from "./calls.js";
 import { Diff } from "./diff.js";
 import { html } from "./dom.js";
 import { count, plural, timeOfDay } from "./format.js";
@@ -11,8 +11,8 @@ import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { ServerProblems } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
-import { toolKey } from "./variants.js";
-import { ClientLink, linkToClient } from "./who.js";
+import { clientLinks, toolKey } from "./variants.js";
+import { ClientLink } from "./who.js";
 
 export class Review extends Polled {
   path = "/api/review";
@@ -34,16 +34,16 @@ export class Review extends Polled {
     const [entries, unread] = [entriesOf(review, status, catalog), unreadLists(status.servers)];
     const tables = TABLES.map((table) => reviewTable(table, entries, unread));
     const found = tables.filter(({ rows }) => rows.length > 0);
-    const [uncounted, empty] = [tables.filter((it) => it.unknown === NOT_COUNTED), tables.filter((it) => it.rows.length === 0 && it.unknown !== NOT_COUNTED)];
-    const restarts = status.audit ? [] : [{ label: "Calls from before the start of Vary", unknown: UNAUDITED }];
+    const uncounted = tables.filter((it) => it.unknown === NOT_COUNTED);
+    if (!status.audit) uncounted.push({ label: "Calls from before the start of Vary", unknown: UNAUDITED });
     const servers = status.servers.toSorted((a, b) => (b.state === "down") - (a.state === "down") || failedShare(b) - failedShare(a));
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       <${ServerProblems} status=${{ ...status, servers }} most=${Infinity} />
       <div class="review">
         ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
-        <${Fine} title="Nothing to report" tables=${empty} />
-        <${Fine} title="Not recorded" tables=${[...uncounted, ...restarts]} />
+        <${Fine} title="Nothing to report" tables=${tables.filter((it) => it.rows.length === 0 && !uncounted.includes(it))} />
+        <${Fine} title="Not recorded" tables=${uncounted} />
       </div>
     `;
   }
@@ -67,8 +67,8 @@ function entriesOf(review, { people = [], servers }, catalog) {
 
 /** The tools that clients called and that their lists do not have, the most called first. */
 function unlistedTools(servers, catalog) {
-  return largestGroups((log.calls ?? []).filter(isNotListed), ({ target }) => target).map((calls) => {
-    const { target } = calls[0];
+  const groups = [...Map.groupBy(keptCalls(NOT_LISTED), ({ target }) => target)].sort(([, a], [, b]) => b.length - a.length);
+  return groups.map(([target, calls]) => {
     const down = servers.find(({ name, state }) => state === "down" && target.startsWith(`${name}_`));
     const tool = catalog?.tools.find(({ variants }) => Object.values(variants).some((it) => it?.name === target));
     return { target, calls, count: calls.length, down, tool, isUnknown: catalog && !tool };
@@ -112,6 +112,8 @@ const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : 
 
 const sentence = (text) => html`<div><${LongText} value=${text} limit=${300} isSentence /></div>`;
 
+const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool) })}>${name(tool.name)}</a>`;
+
 const draftOf = (variant) => (variant ? html`<a href=${link("draft", { variant })}>${name(variant)}</a>` : "–");
 
 /** The calls that Vary keeps and that the filters of the address leave: as many as the list of them has. */
@@ -119,46 +121,35 @@ const keptCalls = (filters) => narrowed(log.calls ?? [], new URLSearchParams(fil
 
 const callCount = (filters, what) => html`<${CallCount} number=${keptCalls(filters).length} ...${{ filters, what }} />`;
 
-/** The calls in groups with the same key, the largest first. */
-const largestGroups = (calls, key) => [...Map.groupBy(calls, key).values()].sort((a, b) => b.length - a.length);
+/** Who made the calls: each person with each client once. */
+const callersOf = (calls) => clientLinks([...new Map(calls.map((it) => [JSON.stringify([it.principal, it.client?.name]), it])).values()]);
 
-/** The most clients that a cell names. */
-const MOST_NAMED = 3;
-
-/** Who made the calls: people with their clients, those with the most calls first, as links to what they get. */
-function callersOf(calls) {
-  const groups = largestGroups(calls, ({ principal, client }) => JSON.stringify([principal, client?.name]));
-  const more = groups.length > MOST_NAMED && `and ${count(groups.length - MOST_NAMED)} more`;
-  return html`${groups.slice(0, MOST_NAMED).map(([call, ...others]) => html`<div>
-    ${call.principal && html`${name(call.principal)} · `}${call.client?.name ? html`<a href=${linkToClient(call.client, call)}>${name(call.client.name)}</a>` : "no name"}:
-    ${" "}${count(others.length + 1)}
-  </div>`)}${more}`;
-}
-
-/** Each table, the worst first: its title, columns, the member of the entries, a row of an entry, what is said without entries, and what to do. */
+/** Each table, the worst first: title, columns, member of the entries, a row of an entry, what is said without entries, what to do. */
 const TABLES = [
   ["Calls of tools that are not in the client’s list", ["#calls", "tool", "~by", "last", "~next"], "unlisted", unlistedRow,
     "None of the calls that Vary keeps is of a tool that its client’s list does not have.",
     "Of the calls that Vary keeps. A client leads to what it gets, and why; a draft can add the tool."],
-  ["Requests that access rules denied", ["#denied", "~rule", "#calls in the list", "~by"], "denials",
-    ({ rule, count: denied }) => [count(denied), html`<${Rule} key=${rule} name=${rule} />`, ...deniedCalls(rule, `calls that ${rule} denied`)],
+  ["Requests that access rules denied", ["#denied", "~rule", "#calls in the list"], "denials",
+    ({ rule, count: denied }) => [count(denied), html`<${Rule} key=${rule} name=${rule} />`, callCount({ outcome: "denied", rule }, `calls that ${rule} denied`)],
     "Access rules have denied nothing since the start.",
-    html`Of all requests. A client leads to what it gets; to allow more, change the rule in <code>access</code>.`],
+    html`Of all requests, of which the list has calls. To allow more, change the rule in <code>access</code>.`],
   ["People whose calls were refused", ["#refused", "person", "~by which clients"], "people",
-    ({ person, refused }) => {
-      const filters = { person, outcome: "denied" };
-      return [html`<${CallCount} number=${refused} ...${{ filters, what: `refused calls of ${person}` }} />`, name(person), callersOf(keptCalls(filters))];
-    },
+    ({ person, refused }) => [
+      html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`refused calls of ${person}`} />`,
+      name(person), callersOf(keptCalls({ person, outcome: "denied" })),
+    ],
     "No call of a person was refused since the start.",
     "Each call in the list names the rule or the limit that refused it."],
   ["Credentials that were refused", ["#refused", "~why"], "credentials",
     ({ what, count: refused }) => [count(refused), CREDENTIALS[what] ?? name(what)],
     "No credential was refused since the start.",
     html`Compare the key or the token of the client with <code>auth</code>.`],
-  ["Requests that rate limits refused", ["#refused", "limit", "#calls in the list", "~by"], "limits",
-    ({ limit, count: refused }) => [count(refused), html`<code><${Name} value=${limit} /></code>`, ...deniedCalls(limit, `calls that ${limit} refused`)],
+  ["Requests that rate limits refused", ["#refused", "limit", "#calls in the list"], "limits",
+    ({ limit, count: refused }) => [
+      count(refused), html`<code><${Name} value=${limit} /></code>`, callCount({ outcome: "denied", rule: limit }, `calls that ${limit} refused`),
+    ],
     "Rate limits have refused nothing since they last changed.",
-    html`Of all requests. Ask who makes so many, or raise the limit in <code>rates</code>.`],
+    html`Of all requests, of which the list has calls. Ask who makes so many, or raise the limit in <code>rates</code>.`],
   ["Parts of variants that match nothing", ["variant", "~problem"], "unmatched", ({ variant, problem }) => [draftOf(variant), sentence(problem)],
     "Every rule and override of the variants matches something that the servers list.",
     "Correct the entry in a draft of the variant."],
@@ -180,7 +171,7 @@ const TABLES = [
   ["What servers changed", ["time", "server", "what", "~change"], "changes",
     ({ at, server, subject, name: item, summary, members }) => [
       timeOfDay(at), name(server),
-      html`${subject} ${item && (subject === "tool" ? html`<a href=${link("variants", { tool: toolKey({ server, name: item }) })}>${name(item)}</a>` : name(item))}`,
+      html`${subject} ${subject === "tool" ? toolLink({ server, name: item }) : item && name(item)}`,
       html`<span class="faint">${plain(summary)}</span>
         ${members.map(({ member, before, after }) => html`<div><code>${plain(member)}</code> <${Diff} ...${{ before, after }} /></div>`)}`,
     ],
@@ -196,12 +187,6 @@ function unlistedRow({ target, calls, down, tool, isUnknown }) {
     isUnknown && "no server lists it",
   ];
   return [callCount({ ...NOT_LISTED, tool: target }, `calls of ${target}`), name(target), callersOf(calls), timeOfDay(at), next.find(Boolean)];
-}
-
-/** The cells with the calls that a rule or a limit refused. */
-function deniedCalls(rule, what) {
-  const filters = { outcome: "denied", rule };
-  return [callCount(filters, what), callersOf(keptCalls(filters))];
 }
 
 /** The counter of calls of tools that are not listed, and the filters that find them. */

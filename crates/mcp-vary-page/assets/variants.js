@@ -65,13 +65,17 @@ function Uses({ catalog, clients, calls }) {
   return html`<${Table} title="Who gets each variant" columns=${["variant", "~clients", "~people", "#calls"]} rows=${rows} />`;
 }
 
-/** Clients as links to what they get. */
+/** The most clients that are named. */
+const MOST_NAMED = 6;
+
+/** Clients of the status, or of calls with their people, as links to what they get. */
 export function clientLinks(uses) {
-  const links = uses.map(({ client, variant, reason, rule, last }, at) => {
-    const seen = { variant, reason, variantRule: rule, at: last };
-    return html`${at > 0 && ", "}${client.name ? html`<${ClientLink} ...${{ client, seen }} />` : "no name"}`;
+  if (uses.length === 0) return "–";
+  const links = uses.slice(0, MOST_NAMED).map(({ client, principal, variant, reason, rule, variantRule = rule, last, at = last }, place) => {
+    const shown = client?.name ? html`<${ClientLink} ...${{ client }} seen=${{ principal, variant, reason, variantRule, at }} />` : "no name";
+    return html`${place > 0 && ", "}${principal && html`<${Name} value=${principal} limit=${40} /> · `}${shown}`;
   });
-  return links.length > 0 ? links : "–";
+  return html`${links}${uses.length > MOST_NAMED && `, and ${count(uses.length - MOST_NAMED)} more`}`;
 }
 
 /** A variant as the link to its draft. */
@@ -217,7 +221,8 @@ const LEAST_SHARE = 0.05;
 const hiddenCell = (server) => html`<span class="hidden-tool">${server === undefined ? "–" : "hidden"}</span>`;
 
 function toolCell(row, column, catalog, namesServer) {
-  if (column.id === "tool") return html`<${Name} value=${shownName(row, catalog)} />${namesServer && html` <span class="faint"><${Name} value=${row.server} limit=${32} /></span>`}`;
+  const ofServer = namesServer && html` <span class="faint"><${Name} value=${row.server} limit=${32} /></span>`;
+  if (column.id === "tool") return html`<${Name} value=${shownName(row, catalog)} />${ofServer}`;
   if (column.id === "server") return count(row.tokens);
   const shown = row.variants[column.variant];
   if (!shown) return hiddenCell(row.server);
