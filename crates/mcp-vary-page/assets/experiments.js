@@ -102,14 +102,14 @@ function Others({ clients, all }) {
 const LEAST_SPAN = 600;
 
 /** How many of the clients that are needed take part, and when they are enough at the pace until now. */
-function progress({ arms, comparisons, history: [first, ...others], fewest }) {
+function progress({ arms, comparisons, history: [first], fewest }) {
   const sizeOf = (arms) => arms.reduce((sum, it) => sum + it.clients, 0);
   const size = sizeOf(arms);
   const shares = arms.map(({ planned }) => planned / size).filter((it) => it > 0);
   const need = Math.ceil(Math.max(fewest, ...comparisons.map((it) => it.need ?? 0)) / Math.min(1 / arms.length, ...shares));
-  const [span, joined] = [(others.at(-1) ?? first).at - first.at, size - sizeOf(first.arms)];
-  const days = Math.max(1, Math.ceil(((need - size) * span) / joined / 86_400));
-  const enough = joined > 0 ? `At the pace of then until now, they are enough in about ${plural(days, "day")}.` : "";
+  const [span, joined] = [Date.now() / 1000 - first.at, size - sizeOf(first.arms)];
+  const days = Math.max(1, Math.round(((need - size) * span) / joined / 86_400));
+  const enough = joined > 0 ? `At this pace, they are enough in about ${plural(days, "day")}.` : "";
   const pace = `${plural(Math.round(joined), "client")} joined since ${moment(first.at)}. ${enough}`;
   return `${count(Math.round(size))} of about ${plural(need, "client")} take part. ${span < LEAST_SPAN ? "" : pace}`;
 }

@@ -133,10 +133,10 @@ const TABLES = [
     ({ rule, count: denied }) => [count(denied), html`<${Rule} key=${rule} name=${rule} />`, callCount({ outcome: "denied", rule }, `calls that ${rule} denied`)],
     "Access rules have denied nothing since the start.",
     html`Of all requests, of which the list has calls. To allow more, change the rule in <code>access</code>.`],
-  ["People whose calls were refused", ["#refused", "person", "~by which clients"], "people",
+  ["People whose calls were refused", ["#refused", "person"], "people",
     ({ person, refused }) => [
       html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`refused calls of ${person}`} />`,
-      name(person), callersOf(keptCalls({ person, outcome: "denied" })),
+      name(person),
     ],
     "No call of a person was refused since the start.",
     "Each call in the list names the rule or the limit that refused it."],
