@@ -11,7 +11,7 @@ import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { ServerProblems } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
-import { clientLinks, toolKey } from "./variants.js";
+import { clientLinks, draftLink, toolKey } from "./variants.js";
 import { ClientLink } from "./who.js";
 
 export class Review extends Polled {
@@ -114,8 +114,6 @@ const sentence = (text) => html`<div><${LongText} value=${text} limit=${300} isS
 
 const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool) })}>${name(tool.name)}</a>`;
 
-const draftOf = (variant) => (variant ? html`<a href=${link("draft", { variant })}>${name(variant)}</a>` : "–");
-
 /** The calls that Vary keeps and that the filters of the address leave: as many as the list of them has. */
 const keptCalls = (filters) => narrowed(log.calls ?? [], new URLSearchParams(filters));
 
@@ -150,7 +148,7 @@ const TABLES = [
     ],
     "Rate limits have refused nothing since they last changed.",
     html`Of all requests, of which the list has calls. Ask who makes so many, or raise the limit in <code>rates</code>.`],
-  ["Parts of variants that match nothing", ["variant", "~problem"], "unmatched", ({ variant, problem }) => [draftOf(variant), sentence(problem)],
+  ["Parts of variants that match nothing", ["variant", "~problem"], "unmatched", ({ variant, problem }) => [draftLink(variant), sentence(problem)],
     "Every rule and override of the variants matches something that the servers list.",
     "Correct the entry in a draft of the variant."],
   ["Names that collide", ["list", "name", "reachable", "hidden"], "collisions",
@@ -161,7 +159,7 @@ const TABLES = [
     ({ client, variant, replacement, removalDate, daysLeft, requests }) => [
       count(requests),
       client?.name ? html`<${ClientLink} client=${client} />` : "other clients",
-      name(variant), draftOf(replacement), removal(removalDate, daysLeft),
+      name(variant), replacement ? draftLink(replacement) : "–", removal(removalDate, daysLeft),
     ],
     "No client uses a deprecated variant since the start.",
     "The draft of the replacement has the field “Clients that get it”."],

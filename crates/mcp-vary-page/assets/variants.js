@@ -79,7 +79,7 @@ export function clientLinks(uses) {
 }
 
 /** A variant as the link to its draft. */
-const draftLink = (id) => html`<a href=${link("draft", { variant: id })} title=${`${plain(id)}: draft it`}><${Name} value=${id} limit=${40} /></a>`;
+export const draftLink = (id) => html`<a href=${link("draft", { variant: id })} title=${`${plain(id)}: draft it`}><${Name} value=${id} limit=${40} /></a>`;
 
 /** The variants that the address names, or all. */
 function chosenVariants(catalog, params) {
@@ -138,7 +138,7 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
   ];
   const open = (row, column) => {
     const variant = column.variant ?? params.get("variant") ?? "";
-    if (row.isFolded !== undefined) replace({ server: row.isFolded ? row.server : "" });
+    if (row.isFolded !== undefined) replace({ server: row.isFolded ? row.server : "", tool: "" });
     else if (!row.tools && row.server !== undefined) go(linkWith({ tool: toolKey(row), variant }));
   };
   const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
@@ -159,11 +159,12 @@ function nothingFound(catalog) {
   return "No tool matches. Clear the filter, or choose all servers.";
 }
 
-/** A row for each server with its sums, then its tools if they are not folded; or all tools of servers, first those of which the variant `sort` saves most. */
+/** A row for each server with its sums, then its tools unless they are folded; or all tools, first those of which `sort` saves most. */
 function matrixRows(catalog, params) {
   const matches = matcher(params.get("q") ?? "");
   const server = params.get("server");
-  const isShown = (tool) => tool.name && namesOf(tool).some(matches);
+  // A tool is found by each name that it has.
+  const isShown = ({ name, variants }) => name && [name, ...Object.values(variants).map((it) => it?.name ?? "")].some(matches);
   const canFold = catalog.tools.length > MOST_UNFOLDED && catalog.servers.length > 1 && !params.get("q");
   const servers = catalog.servers.filter((it) => !server || canFold || it === server);
   const sort = params.get("sort");
@@ -185,12 +186,6 @@ const MOST_UNFOLDED = 40;
 
 /** The tokens that a variant saves of a tool of a server; all if it hides the tool. */
 const saved = (tool, variant) => tool.tokens - (tool.variants[variant]?.tokens ?? 0);
-
-/** A tool is found by each name that it has. */
-function namesOf(tool) {
-  const variants = Object.values(tool.variants);
-  return [tool.name, ...variants.map((it) => it?.name).filter(Boolean)];
-}
 
 /** The sums of a server: what its tools cost one by one, in the variants without those that are hidden. */
 function groupCell({ server, tools, isFolded }, { id, variant }) {
