@@ -119,6 +119,7 @@ await question("What would compact save?", async () => {
 
 await question("What differs in this tool between variants?", async () => {
   await visitor.click("nav a", { hasText: "Variants" });
+  await visitor.click(".grid tbody .group th", { hasText: "git" });
   await visitor.click(".grid tbody td", { has: page.locator(".mark") });
   await page.waitForSelector(".panel .diff :is(ins, del)");
 });
@@ -251,9 +252,32 @@ await check("an experiment shows its arms, and what Vary declares of them", asyn
   await visitor.view("/experiments");
   const region = page.getByRole("region", { name: `Arms of ${name}` });
   const rows = await region.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("bdi").textContent, ...[...row.querySelectorAll("td")].map((it) => it.textContent)]));
-  equal(rows, arms.map((it) => [it.variant, ...[it.clients, it.planned, it.calls].map((it) => number(Math.round(it)))]), "the arms");
+  const shown = rows.map((row) => row.slice(0, 4));
+  equal(shown, arms.map((it) => [it.variant, ...[it.clients, it.planned, it.calls].map((it) => number(Math.round(it)))]), "the arms");
   const early = comparisons.filter((it) => it.verdict === "too-few").map((it) => `${it.variant}: too early, with ${it.have} of ${number(it.need)} clients in the smaller arm`);
   equal(await page.locator(".verdict").allTextContents(), early.length > 0 ? early : verdicts.map((it) => it.replaceAll("`", "")), "the sentences");
+});
+
+await check("an experiment says how many clients it needs, when they are enough, who takes part, and why others do not", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  const [experiment] = (await ask("/api/experiments")).experiments;
+  const now = Math.round(Date.now() / 1000);
+  const arms = (clients) => experiment.arms.map((it) => ({ ...it, clients, planned: clients, difference: null }));
+  const history = [{ at: now - 4 * 86_400, arms: arms(10) }, { at: now, arms: arms(50) }];
+  const answer = { ...experiment, arms: arms(50), comparisons: [], verdicts: [], fewest: 100, history };
+  await other.page.route("**/api/experiments", (route) => route.fulfill({ json: { experiments: [answer] } }));
+  const use = (name, reason, rule) => ({ client: { name }, variant: "compact", reason, rule, requests: 1, calls: 1, last: now });
+  const clients = [use("taking-part", "experiment", experiment.name), use("by-rule", "rule", "clients[0]"), use("by-address", "address")];
+  await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, clients } }));
+  await other.page.reload();
+  await other.view("/experiments");
+  const progress = await other.text("main p:has-text('take part.')");
+  holds(/^100 of about 200 clients take part\. 80 clients joined since .+\. At this pace, they are enough in about 5 days\.$/.test(progress), progress);
+  const row = other.page.getByRole("region", { name: `Arms of ${experiment.name}` }).locator("tbody tr", { hasText: "compact" });
+  equal(await row.locator("td").last().innerText(), "taking-part", "the clients of the arm");
+  const reasons = await other.page.locator("main li", { hasText: "variant" }).allTextContents();
+  equal(reasons, ["a rule of the configuration gives them a variant: by-rule", "their address names a variant: by-address"], "the others");
+  await other.page.context().close();
 });
 
 /** The view of experiments with the history of weeks, which no test waits for. */
@@ -285,8 +309,8 @@ await check("an experiment shows how its interval moved, as a drawing, as a text
 });
 
 await check("the figures of the matrix are those of the catalog", async () => {
-  await visitor.view("/variants");
-  const rows = await page.locator(".grid tbody tr:has(td[data-cell])").evaluateAll((rows) =>
+  await visitor.view("/variants?q=*");
+  const rows = await page.locator(".grid tbody tr:not(.group):has(td[data-cell])").evaluateAll((rows) =>
     rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell.querySelector(".tokens") ?? cell).textContent)),
   );
   const expected = catalog.servers.flatMap((server) => catalog.tools.filter((it) => it.server === server)).map((tool) => [
@@ -297,6 +321,59 @@ await check("the figures of the matrix are those of the catalog", async () => {
   const totals = await page.locator(".grid tfoot .total").allTextContents();
   equal(totals, catalog.variants.map((it) => number(it.tokens)), "totals");
   return `${rows.length} rows`;
+});
+
+await check("of many tools, each server is a row with sums until it is chosen", async () => {
+  await visitor.view("/variants");
+  const rows = page.locator(".grid tbody tr");
+  const tools = catalog.tools.filter(({ server }) => server === "git");
+  const sum = (tokens) => number(tools.reduce((sum, tool) => sum + tokens(tool), 0));
+  const git = rows.filter({ hasText: /git 6 tools/ });
+  equal(await rows.locator("th[aria-expanded=false]").count(), new Set(catalog.tools.map(({ server }) => server)).size, "rows");
+  const cells = await git.locator("td").evaluateAll((cells) => cells.map((cell) => (cell.querySelector(".tokens") ?? cell).textContent));
+  equal(cells, [sum((it) => it.tokens), ...catalog.variants.map(({ id }) => sum((it) => it.variants[id]?.tokens ?? 0))], "the sums");
+  await git.locator("th").click();
+  await rows.filter({ hasText: "git_status" }).waitFor({ timeout: 5_000 });
+  equal([new URL(page.url()).hash, await git.locator("th").getAttribute("aria-expanded")], ["#/variants?server=git", "true"], "the address, and whether it is expanded");
+  await git.locator("th").click();
+  await rows.filter({ hasText: "git_status" }).waitFor({ state: "detached", timeout: 5_000 });
+});
+
+await check("six variants are in view, each leads to its draft, and small differences have no percentage", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  const id = "a-sixth-variant-whose-name-is-long";
+  const [tool] = catalog.tools;
+  const small = { ...tool, tokens: 1_000, variants: { ...tool.variants, [id]: { name: tool.name, tokens: 1_049 }, standard: { name: tool.name, tokens: 1_050 } } };
+  const six = { ...catalog, tools: [small, ...catalog.tools.slice(1)], variants: [...catalog.variants, { ...variant("standard"), id }] };
+  await other.page.route("**/api/catalog", (route) => route.fulfill({ json: six }));
+  await other.page.reload();
+  await other.view(`/variants?server=${tool.server}`);
+  const [needed, width] = await other.page.locator(".grid").evaluate((grid) => [grid.scrollWidth, grid.clientWidth]);
+  holds(needed <= width, `the columns need ${needed} pixels of ${width}`);
+  const head = other.page.locator(".grid thead").getByRole("link", { name: id });
+  equal([await head.getAttribute("href"), await head.getAttribute("title")], [`#/draft?variant=${id}`, `${id}: draft it`], "the head");
+  const cells = await other.page.locator(".grid tbody tr:not(.group)", { hasText: "1,049" }).locator("td").allTextContents();
+  equal([cells[1], cells.at(-1)].map((it) => it.replace(/\s+/g, " ").trim()), ["1,050+5 %", "1,049"], "the cells");
+  await other.page.context().close();
+});
+
+await check("each variant has the clients and people that get it", async () => {
+  const { calls } = await ask("/api/last-calls");
+  const { client } = calls.find(({ variant }) => variant === "compact") ?? missing("a call in compact");
+  await visitor.view("/variants");
+  const row = page.getByRole("region", { name: "Who gets each variant" }).locator("tbody tr", { hasText: "compact" });
+  await row.getByRole("link", { name: client.name }).click({ timeout: 5_000 });
+  holds((await visitor.text(".answer h2")).includes(client.name), "the client is not explained");
+});
+
+await check("j and k move between the rows of a list", async () => {
+  await visitor.view("/variants?server=git");
+  await page.locator(".grid tbody tr").nth(1).locator("th").focus();
+  const row = () => page.evaluate(() => document.activeElement.closest("tr").rowIndex);
+  const before = await row();
+  for (const key of ["j", "j", "k"]) await page.keyboard.press(key);
+  equal(await row(), before + 1, "the row");
+  equal(await page.locator(".grid thead").getAttribute("title"), "Keys: j, k and the arrows move, Enter opens, Escape closes.", "the title");
 });
 
 await check("tools are sorted by what a variant saves of each", async () => {
@@ -377,18 +454,37 @@ await check("while servers are down, what needs their lists has no tick", async 
   }
 });
 
+await check("what is not recorded is one card, and the server with the most errors is first", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  const review = { ...(await ask("/api/review")), denials: null, credentials: null };
+  await other.page.route("**/api/review", (route) => route.fulfill({ json: review }));
+  const failing = (name, count) => ({ name, state: "up", since: 9, tools: 1, calls: { count, errors: 4 } });
+  const servers = [failing("seldom", 400), failing("often", 5), status.servers.find(({ state }) => state === "down")];
+  await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, servers, audit: undefined } }));
+  await other.page.reload();
+  await other.view("/review");
+  const card = other.page.locator("section", { has: other.page.getByRole("heading", { name: "Not recorded" }) }).locator("li");
+  equal(await card.allTextContents(), [
+    "Requests that access rules denied: only metrics count these. Set probes in the configuration to see them.",
+    "Credentials that were refused: only metrics count these. Set probes in the configuration to see them.",
+    "Calls from before the start of Vary: set audit in the configuration to keep them in a file.",
+  ], "the card");
+  const names = await other.page.getByRole("list", { name: "Server problems" }).locator("li strong").allTextContents();
+  equal(names.slice(-2), ["often", "seldom"], "the servers");
+  await other.page.context().close();
+});
+
 await check("a call of a tool that is not listed says that Vary answered, and which server is down", async () => {
   const other = await Visitor.open(browser, await newAddress(address, token));
   const call = { id: 1, at: Date.now() / 1000, method: "tools/call", target: "tickets_list", outcome: "error", code: -32602, error: "Unknown tool: tickets_list" };
   const calls = [{ ...call, client: { name: "claude-code" }, variant: "compact", reason: "rule", durationMs: 1, bytesIn: 1, bytesOut: 1 }];
   await other.page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls } }));
   await other.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
-  const counters = (review) => ({ ...review, counters: { ...review.counters, "refused-unknown-tools": 1 } });
-  const review = counters(await ask("/api/review"));
-  await other.page.route("**/api/review", (route) => route.fulfill({ json: review }));
   await other.page.reload();
   await other.view("/review");
-  await other.page.getByRole("link", { name: "1: show calls of unknown tools" }).click({ timeout: 5_000 });
+  const row = other.page.getByRole("region", { name: "Calls of tools that are not in the client’s list" }).locator("tbody tr");
+  equal(await row.locator("td").allTextContents().then((all) => all.toSpliced(2, 1).map((it) => it.trim())), ["tickets_list", "claude-code", "tickets is down"], "what is to do");
+  await row.getByRole("link", { name: "1: show calls of tickets_list" }).click({ timeout: 5_000 });
   const outcome = other.page.locator(".calls .grid tbody .outcome");
   await outcome.waitFor({ timeout: 5_000 });
   equal([await outcome.textContent(), await outcome.getAttribute("title")], ["not listed", "Vary answered: the variant does not list this tool"], "the row");
@@ -607,6 +703,14 @@ await draftVariants({ visitor, ask, catalog, pressUntil });
 const prefixedVisitor = await Visitor.open(browser, await newAddress(prefixed, prefixedToken));
 await prefixedVisitor.first();
 await draftPrefixed({ visitor: prefixedVisitor, ask: askPrefixed });
+await check("tools have the names that clients see, and are found by them", async () => {
+  const prefixed = await askPrefixed("/api/catalog");
+  const { variants, name } = prefixed.tools[0];
+  const shown = variants[prefixed.baseline].name;
+  holds(shown !== name, `${name} has no prefix`);
+  await prefixedVisitor.view(`/variants?${new URLSearchParams({ q: shown })}`);
+  equal(await prefixedVisitor.text(".grid tbody tr:not(.group) th"), shown, "the name");
+});
 await check("drafts with prefixes cause no error", async () => equal(prefixedVisitor.problems, [], "problems"));
 await prefixedVisitor.page.context().close();
 

@@ -7,10 +7,13 @@ import { Component, createRef, html } from "./dom.js";
 const ROW_HEIGHT = 1.75;
 /** Rows above and below those in sight, so that scrolling shows no gaps. */
 const MARGIN = 12;
+/** What the views say of the keys. */
+export const KEYS = "Keys: j, k and the arrows move, Enter opens, Escape closes.";
 
 /**
  * `columns`: `{id, head, kind}` each, where `kind` is a class of the style sheet that sets the width.
  * `cell(row, column)`: the content. `isHeading(row)`: whether only the first cell of the row is shown, over all columns.
+ * `isGroup(row)`: whether the row has the sums of those below. `isExpanded(row)`: whether those are shown; `undefined` if they always are.
  * `open(row, column)`, `openHeading(row)`: Enter or a click, but on a link. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
  * `handle`: a reference that gets the table, since a component has no `ref`.
  */
@@ -103,7 +106,9 @@ export class Grid extends Component {
     const within = (row) => Math.min(rows.length - 1, Math.max(0, row));
     const moves = {
       ArrowDown: [within(row + 1), column],
+      j: [within(row + 1), column],
       ArrowUp: [within(row - 1), column],
+      k: [within(row - 1), column],
       PageDown: [within(row + page), column],
       PageUp: [within(row - page), column],
       ArrowRight: [row, Math.min(columns.length - 1, column + 1)],
@@ -151,13 +156,13 @@ export class Grid extends Component {
     const content = cell(row, column);
     const { length } = this.props.columns;
     if (this.isHeading(row)) return html`<th ...${properties} scope="rowgroup" colspan=${length}>${content}</th>`;
-    if (index === 0) return html`<th ...${properties} scope="row">${content}</th>`;
+    if (index === 0) return html`<th ...${properties} scope="row" aria-expanded=${this.props.isExpanded?.(row)}>${content}</th>`;
     return html`<td ...${properties}>${content}</td>`;
   }
 
   renderRow(row, at, entry) {
     const columns = this.isHeading(row) ? this.props.columns.slice(0, 1) : this.props.columns;
-    return html`<tr key=${at} class=${this.isHeading(row) ? "group" : ""} aria-rowindex=${at + 2}>
+    return html`<tr key=${at} class=${this.isHeading(row) || this.props.isGroup?.(row) ? "group" : ""} aria-rowindex=${at + 2}>
       ${columns.map((column, index) => this.renderCell(row, at, column, index, entry))}
     </tr>`;
   }
@@ -166,10 +171,10 @@ export class Grid extends Component {
     const [first, end] = this.range();
     const entry = this.entry(first, end);
     return html`<div class=${`grid ${open ? "opens" : ""}`} ref=${this.box} onScroll=${this.scrolled}>
-      <table role="grid" aria-label=${label} aria-rowcount=${rows.length + 1 + foot.length}
+      <table role="grid" style=${{ "--columns": columns.length }} aria-keyshortcuts="j k" aria-label=${label} aria-rowcount=${rows.length + 1 + foot.length}
         onKeyDown=${this.pressed} onClick=${this.clicked}>
         <colgroup>${columns.map((column) => html`<col key=${column.id} class=${column.kind} />`)}</colgroup>
-        <thead>
+        <thead title=${KEYS}>
           <tr aria-rowindex="1">
             ${columns.map(({ id, kind, head }) => html`<th key=${id} scope="col" class=${kind}>${head}</th>`)}
           </tr>

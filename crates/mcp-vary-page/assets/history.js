@@ -89,6 +89,6 @@ function rowsOf(drawn, metric) {
 }
 
 /** A moment in seconds since 1970 as day and time. */
-function moment(seconds) {
+export function moment(seconds) {
   return new Date(seconds * 1000).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 }

@@ -28,9 +28,9 @@ export class ToolPanel extends Component {
 
   render({ tool, catalog, params, close }, { definitions, error }) {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
-    return html`<${Panel} id="tool" title=${html`<${LongText} value=${tool.name} limit=${120} />`} close=${close}>
+    return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? shownName(row, catalog) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
-        of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
+        <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
         <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
@@ -38,6 +38,12 @@ export class ToolPanel extends Component {
       ${definitions && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
     <//>`;
   }
+}
+
+/** The name that clients know: with its prefix, in the first variant that shows it and does not rename it. */
+export function shownName({ name, variants }, catalog) {
+  const shown = catalog.variants.map(({ id }) => variants[id]).find((it) => it?.name && !it.renamed);
+  return shown?.name ?? name;
 }
 
 /** What each variant makes of the tool. A link chooses the variant to compare. */

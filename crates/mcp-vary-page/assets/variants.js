@@ -1,24 +1,31 @@
 // The view of variants side by side: what each shows of each tool, and what that costs.
 
 import { TokenChart } from "./chart.js";
+import { get } from "./api.js";
 import { createRef, html } from "./dom.js";
 import { count, plural, saving } from "./format.js";
-import { Grid } from "./grid.js";
-import { CheckBox, Choice, Filter, Pending, Polled, Problem, matcher } from "./parts.js";
+import { Grid, KEYS } from "./grid.js";
+import { CheckBox, Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { ToolPanel } from "./tool.js";
+import { ToolPanel, shownName } from "./tool.js";
+import { ClientLink } from "./who.js";
 
 export class Variants extends Polled {
   path = "/api/catalog";
   grid = createRef();
+
+  componentDidMount() {
+    super.componentDidMount();
+    get("/api/last-calls").then(({ calls }) => this.setState({ calls }), this.props.failed);
+  }
 
   close = () => {
     go(linkWith({ tool: "", variant: "", against: "" }));
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params, failed }, { answer: catalog, error }) {
+  render({ params, failed, status }, { answer: catalog, calls = [], error }) {
     if (!catalog) return html`<${Pending} what="lists" error=${error} />`;
     if (catalog.variants.length === 0) return VARIANTS_OFF;
     const chosen = chosenVariants(catalog, params);
@@ -26,11 +33,13 @@ export class Variants extends Polled {
     return html`
       ${error && html`<${Problem} what="These lists may be old." error=${error} />`}
       <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
+      ${status && html`<${Uses} ...${{ catalog, clients: status.clients, calls }} />`}
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant</h2>
         <p class="note">
-          Tokens of each definition, and what the variant saves of the original. A whole list also has what clients do not
-          ${" "}forward to a model, such as output schemas. Access rules can hide more from a client: “Who gets what” shows that.
+          Tokens of each definition, with the difference to the original if it is 5 % or more. A whole list also has what
+          ${" "}clients do not forward to a model, such as output schemas. Access rules can hide more from a client: “Who gets
+          ${" "}what” shows that. ${KEYS}
         </p>
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
@@ -45,6 +54,32 @@ export class Variants extends Polled {
 const VARIANTS_OFF = html`<p class="empty">
   Variants are off. Add <code>variants</code> to the configuration to compare lists.
 </p>`;
+
+/** Who gets each variant: the clients that Vary has seen since the start, and the people of the calls that it keeps. */
+function Uses({ catalog, clients, calls }) {
+  const rows = catalog.variants.map(({ id }) => {
+    const uses = clients.filter(({ variant }) => variant === id);
+    const people = new Set(calls.filter((it) => it.variant === id && it.principal).map((it) => it.principal));
+    return [draftLink(id), clientLinks(uses), plain([...people].join(", ") || "–", 120), count(uses.reduce((sum, it) => sum + it.calls, 0))];
+  });
+  return html`<${Table} title="Who gets each variant" columns=${["variant", "~clients", "~people", "#calls"]} rows=${rows} />`;
+}
+
+/** The most clients that are named. */
+const MOST_NAMED = 6;
+
+/** Clients of the status, or of calls with their people, as links to what they get. */
+export function clientLinks(uses) {
+  if (uses.length === 0) return "–";
+  const links = uses.slice(0, MOST_NAMED).map(({ client, principal, variant, reason, rule, variantRule = rule, last, at = last }, place) => {
+    const shown = client?.name ? html`<${ClientLink} ...${{ client }} seen=${{ principal, variant, reason, variantRule, at }} />` : "no name";
+    return html`${place > 0 && ", "}${principal && html`<${Name} value=${principal} limit=${40} /> · `}${shown}`;
+  });
+  return html`${links}${uses.length > MOST_NAMED && `, and ${count(uses.length - MOST_NAMED)} more`}`;
+}
+
+/** A variant as the link to its draft. */
+export const draftLink = (id) => html`<a href=${link("draft", { variant: id })} title=${`${plain(id)}: draft it`}><${Name} value=${id} limit=${40} /></a>`;
 
 /** The variants that the address names, or all. */
 function chosenVariants(catalog, params) {
@@ -95,31 +130,28 @@ export function ServerChoice({ catalog, params }) {
 
 function Matrix({ catalog, chosen, params, tool, grid }) {
   const rows = matrixRows(catalog, params);
+  if (rows.length === 0) return html`<p class="empty">${nothingFound(catalog)}</p>`;
   const columns = [
     { id: "tool", head: "tool", kind: "c-name" },
     { id: "server", head: "original", kind: "c-number" },
-    ...chosen.map(variantColumn),
+    ...chosen.map(({ id }) => ({ id: `v-${id}`, head: draftLink(id), kind: "c-variant", variant: id })),
   ];
   const open = (row, column) => {
     const variant = column.variant ?? params.get("variant") ?? "";
-    if (row.server !== undefined) go(linkWith({ tool: `${row.server}:${row.name}`, variant }));
+    if (row.isFolded !== undefined) replace({ server: row.isFolded ? row.server : "", tool: "" });
+    else if (!row.tools && row.server !== undefined) go(linkWith({ tool: toolKey(row), variant }));
   };
   const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
   const selected = (row, column) => isOpen(row) && (column.variant ?? "") === (params.get("variant") ?? "");
-  const shown = rows.filter((row) => !row.group);
-  if (shown.length === 0) return html`<p class="empty">${nothingFound(catalog)}</p>`;
   return html`<${Grid}
     handle=${grid}
     label="Tools of each variant"
     ...${{ columns, rows, open, selected }}
-    isHeading=${(row) => row.group}
-    cell=${(row, column) => (row.group ? groupCell(row) : toolCell(row, column, !rows[0].group))}
+    isGroup=${(row) => !!row.tools}
+    isExpanded=${({ isFolded }) => (isFolded === undefined ? undefined : !isFolded)}
+    cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, catalog, !rows[0].tools))}
     foot=${foot(catalog, chosen)}
   />`;
-}
-
-function variantColumn({ id }) {
-  return { id: `v-${id}`, head: html`<${Name} value=${id} limit=${40} />`, kind: "c-variant", variant: id };
 }
 
 function nothingFound(catalog) {
@@ -127,46 +159,69 @@ function nothingFound(catalog) {
   return "No tool matches. Clear the filter, or choose all servers.";
 }
 
-/** A heading for each server, then its tools; or all tools of servers, first those of which the variant `sort` saves most. */
+/** A row for each server with its sums, then its tools unless they are folded; or all tools, first those of which `sort` saves most. */
 function matrixRows(catalog, params) {
   const matches = matcher(params.get("q") ?? "");
   const server = params.get("server");
-  const isShown = (tool) => tool.name && namesOf(tool).some(matches);
-  const servers = catalog.servers.filter((it) => !server || it === server);
+  // A tool is found by each name that it has.
+  const isShown = ({ name, variants }) => name && [name, ...Object.values(variants).map((it) => it?.name ?? "")].some(matches);
+  const canFold = catalog.tools.length > MOST_UNFOLDED && catalog.servers.length > 1 && !params.get("q");
+  const servers = catalog.servers.filter((it) => !server || canFold || it === server);
   const sort = params.get("sort");
   if (catalog.variants.some(({ id }) => id === sort)) {
-    const sorted = catalog.tools.filter((tool) => servers.includes(tool.server) && isShown(tool));
+    const sorted = catalog.tools.filter((tool) => (!server || tool.server === server) && isShown(tool));
     return sorted.sort((a, b) => saved(b, sort) - saved(a, sort));
   }
   const groups = servers.map((it) => [it, catalog.tools.filter((tool) => tool.server === it && isShown(tool))]);
   if (!server) groups.push([undefined, catalog.own.filter(isShown)]);
   const filled = groups.filter(([, tools]) => tools.length > 0);
-  return filled.flatMap(([server, tools]) => [{ group: true, server, tools: tools.length }, ...tools]);
+  return filled.flatMap(([group, tools]) => {
+    const isFolded = canFold && group !== undefined ? ![server, openTool(params)?.server].includes(group) : undefined;
+    return [{ server: group, tools, isFolded }, ...(isFolded ? [] : tools)];
+  });
 }
+
+/** The most tools that are all listed. Of more, those of the chosen server and what a filter finds. */
+const MOST_UNFOLDED = 40;
 
 /** The tokens that a variant saves of a tool of a server; all if it hides the tool. */
 const saved = (tool, variant) => tool.tokens - (tool.variants[variant]?.tokens ?? 0);
 
-/** A tool is found by each name that it has. */
-function namesOf(tool) {
-  const variants = Object.values(tool.variants);
-  return [tool.name, ...variants.map((it) => it?.name).filter(Boolean)];
+/** The sums of a server: what its tools cost one by one, in the variants without those that are hidden. */
+function groupCell({ server, tools, isFolded }, { id, variant }) {
+  if (id === "tool") {
+    const name = server === undefined ? "tools of Vary itself" : html`<${Name} value=${server} limit=${60} />`;
+    const sign = isFolded === undefined ? "" : html`<span aria-hidden="true">${isFolded ? "▸" : "▾"} </span>`;
+    return html`${sign}${name} <span class="faint">${plural(tools.length, "tool")}</span>`;
+  }
+  const sum = (tokens) => tools.reduce((sum, tool) => sum + (tokens(tool) ?? 0), 0);
+  const original = sum((tool) => tool.tokens);
+  if (variant === undefined) return server === undefined ? "–" : count(original);
+  const shown = sum((tool) => tool.variants[variant]?.tokens);
+  return shown > 0 ? tokensCell(shown, original) : hiddenCell(server);
 }
 
-function groupCell({ server, tools }) {
-  const name = server === undefined ? "tools of Vary itself" : html`<${Name} value=${server} limit=${60} />`;
-  return html`<span class="group-name">${name} <span class="faint">${plural(tools, "tool")}</span></span>`;
+/** A number of tokens, and how much that differs from the original. */
+function tokensCell(tokens, original, marked, kind = "") {
+  const isMuch = original > 0 && Math.abs(tokens / original - 1) >= LEAST_SHARE;
+  return html`<span class="shown">
+    <span class="marks">${marked}</span><span class=${`tokens ${kind}`}>${count(tokens)}</span>
+    <span class="saved faint">${isMuch && saving(tokens, original)}</span>
+  </span>`;
 }
 
-function toolCell(row, column, namesServer) {
-  if (column.id === "tool") return html`<${Name} value=${row.name} />${namesServer && html` <span class="faint"><${Name} value=${row.server} limit=${32} /></span>`}`;
+/** The share of the original from which a difference is shown. */
+const LEAST_SHARE = 0.05;
+
+const hiddenCell = (server) => html`<span class="hidden-tool">${server === undefined ? "–" : "hidden"}</span>`;
+
+function toolCell(row, column, catalog, namesServer) {
+  const ofServer = namesServer && html` <span class="faint"><${Name} value=${row.server} limit=${32} /></span>`;
+  if (column.id === "tool") return html`<${Name} value=${shownName(row, catalog)} />${ofServer}`;
   if (column.id === "server") return count(row.tokens);
   const shown = row.variants[column.variant];
-  if (!shown) return html`<span class="hidden-tool">${row.server === undefined ? "–" : "hidden"}</span>`;
-  return html`<span class="shown">
-    <span class="marks">${marks(shown, row.tokens)}</span>
-    <span class="saved faint">${shown.tokens === row.tokens ? "" : saving(shown.tokens, row.tokens)}</span><span class="tokens">${count(shown.tokens)}</span>
-  </span>`;
+  if (!shown) return hiddenCell(row.server);
+  return tokensCell(shown.tokens, row.tokens, marks(shown, row.tokens));
 }
 
 /** What a variant makes of a tool, in a few words. That it changes a text is said where the tokens do not show it. */
@@ -183,8 +238,7 @@ function foot(catalog, chosen) {
   const base = catalog.variants.find((it) => it.id === catalog.baseline)?.tokens;
   const hasWhole = catalog.variants.some((it) => it.wholeTokens !== it.tokens);
   return [
-    ...(hasWhole ? [["whole list", "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
-    ["for a model", "", ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
-    ["difference", "", ...chosen.map((it) => (it.id === catalog.baseline ? "baseline" : saving(it.tokens, base)))],
+    ...(hasWhole ? [["whole list", "", ...chosen.map((it) => tokensCell(it.wholeTokens))]] : []),
+    ["for a model", "", ...chosen.map((it) => tokensCell(it.tokens, base, "", "total"))],
   ];
 }

@@ -4,7 +4,7 @@ use std::iter::zip;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use mcp_vary_experiment::{Metric, Report};
+use mcp_vary_experiment::{MIN_UNITS, Metric, Report};
 use mcp_vary_gateway::{ExperimentStatus, Gateway};
 use serde_json::{Value, json};
 
@@ -61,6 +61,7 @@ fn to_json(experiment: &ExperimentStatus, report: &Report, history: &[Point]) ->
         "name": report.name,
         "metric": report.metric,
         "effect": effect,
+        "fewest": MIN_UNITS,
         "anonymous": experiment.anonymous,
         "hasAuth": experiment.has_auth,
         "uneven": report.shares.are_uneven(),
