@@ -83,7 +83,7 @@ export class Calls extends Component {
     return html`
       <${Filters} ...${{ params, all }} />
       <div ref=${this.list}>
-        <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} ...${{ shown: calls, partOf }} />
+        <${CallChart} all=${latest} calls=${narrowed(latest, params, ["minutes", "from", "to"])} ...${{ shown: calls, partOf }} />
         ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">None of the calls that Vary keeps.</p>`}
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
           <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
@@ -142,9 +142,8 @@ const toolOf = ({ server, upstreamName, target }) => ({ server, name: upstreamNa
 
 const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
 
-/** The times to choose from, by minutes, and all filters by time. */
+/** The times to choose from, by minutes. */
 const TIMES = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
-const TIME_FILTERS = ["minutes", "from", "to"];
 
 /** The fields that narrow the list, links that take other filters away, and toggles for what failed. */
 function Filters({ params, all }) {
@@ -156,7 +155,6 @@ function Filters({ params, all }) {
   const values = (name, of) => [...new Set([...all.map(of), params.get(name)])].filter(Boolean).sort().map((it) => [it, plain(it, 40)]);
   const minutes = params.get("minutes");
   const times = { ...(minutes && { [minutes]: `the last ${plain(minutes)} minutes` }), ...TIMES };
-  const minute = (name, label) => html`<${Minute} key=${name} ...${{ name, label }} at=${secondsOf(params.get(name))} />`;
   const people = values("person", (it) => it.principal);
   return html`<div class="choices">
     <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q, call: null })} hint="tool, person, error text" />
@@ -165,13 +163,14 @@ function Filters({ params, all }) {
     ${select("server", "Server", values("server", (it) => it.server))}
     ${select("outcome", "Outcome", [["error", "any error"], ...Object.entries(OUTCOMES).map(([id, [text]]) => [id, text])])}
     ${select("minutes", "Time", Object.entries(times), { from: null, to: null })}
-    ${minute("from", "At")}${minute("to", "until")}
+    <${Minute} name="from" label="At" params=${params} /><${Minute} name="to" label="until" params=${params} />
     <ul class="filters" aria-label="Filters of the calls">${chosen}<${Toggles} ...${{ params, all }} /></ul>
   </div>`;
 }
 
 /** A field for a minute of today. The first one alone is that minute, both are the time from one to the other. */
-function Minute({ name, label, at }) {
+function Minute({ name, label, params }) {
+  const at = secondsOf(params.get(name));
   const change = ({ target: { value } }) => replace({ minutes: null, [name]: value && minuteOfToday(value), call: null });
   return html`<label class="field">${label}<input type="time" value=${at > 0 ? new Date(at * 1000).toTimeString().slice(0, 5) : ""} onChange=${change} /></label>`;
 }
@@ -193,9 +192,9 @@ function Summary({ calls, all }) {
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
   const dropped = log.dropped > 0 ? ` · ${plural(log.dropped, "call")} came too fast to be shown` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
-  const figures = [`p50 ${p(times, 50)}, p99 ${p(times, 99)}`, `of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`];
   const number = `${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}`;
-  return html`<p class="note figures">${[number, ...figures].join(" · ")}${dropped}</p>`;
+  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
+  return html`<p class="note figures">${number} · ${figures}${dropped}</p>`;
 }
 
 /** The most rows of the table by tool, and the most people or clients of a row. */
@@ -206,7 +205,7 @@ const grouped = (calls, valueOf) => [...Map.groupBy(calls, valueOf)].sort(([, a]
 
 /** What was called, how often and by whom; each leads to its calls. */
 function ByTool({ calls, params }) {
-  const tools = grouped(calls, (it) => it.target ?? it.method);
+  const tools = grouped(calls.filter((it) => it.target), (it) => it.target);
   const rows = tools.slice(0, MOST_TOOLS).map(([tool, some]) => {
     const filters = { ...Object.fromEntries(params), call: null, tool };
     return [
@@ -227,8 +226,8 @@ function ByTool({ calls, params }) {
 /** The values that most of the calls have, as links to those with each. */
 function mostOf(calls, valueOf, filtersOf) {
   const groups = grouped(calls.filter(valueOf), valueOf);
-  const value = ([it, some], at) => html`${at > 0 && ", "}<a href=${link("now", filtersOf(it))}><${Name} value=${it} limit=${30} /></a> ${count(some.length)}`;
-  return html`${groups.slice(0, MOST_VALUES).map(value)}${groups.length > MOST_VALUES && ` and ${count(groups.length - MOST_VALUES)} more`}`;
+  const linkOf = ([it, some], at) => html`${at > 0 && ", "}<a href=${link("now", filtersOf(it))}><${Name} value=${it} limit=${30} /></a> ${count(some.length)}`;
+  return html`${groups.slice(0, MOST_VALUES).map(linkOf)}${groups.length > MOST_VALUES && ` and ${count(groups.length - MOST_VALUES)} more`}`;
 }
 
 function CallFacts({ call, servers, close }) {
@@ -241,10 +240,7 @@ function CallFacts({ call, servers, close }) {
     <p class="note">Its link: <code ref=${box}>${address}</code></p>
     ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
     <${Copy} button="Copy the link" text=${address} box=${box} />
-    <p class="note">
-      ${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is
-      ${" "}configured to.
-    </p>
+    <p class="note">${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is configured to.</p>
   <//>`;
 }
 

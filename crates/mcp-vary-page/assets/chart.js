@@ -134,9 +134,8 @@ function TimeBar({ at, from, width, calls, most, partOf, isChosen, isEntry }) {
 }
 
 /** The arrow keys go from bar to bar: Tab has one stop for all. */
-function moveFocus(event) {
-  const bar = event.target.closest("a");
-  const next = { ArrowLeft: bar?.previousElementSibling, ArrowRight: bar?.nextElementSibling }[event.key];
-  if (next) event.preventDefault();
+function moveFocus({ key, target }) {
+  const bar = target.closest("a");
+  const next = { ArrowLeft: bar?.previousElementSibling, ArrowRight: bar?.nextElementSibling }[key];
   next?.focus();
 }
