@@ -83,10 +83,17 @@ export async function callHistory({ browser, address, token, status }) {
   }, { timezoneId: "Asia/Kolkata" });
 
   await inPage("the calls of a minute are shown, and those until another", async ({ page, shows }) => {
-    await page.getByLabel("At", { exact: true }).fill(HERE(MINUTE));
+    const write = async (label, text) => {
+      await page.getByLabel(label, { exact: true }).fill(text);
+      await page.keyboard.press("Enter");
+    };
+    await write("At", HERE(MINUTE));
     await shows(2, 1);
     equal(hash(page), `#/now?${new URLSearchParams({ from: new Date(MINUTE * 1000).toISOString().replace(":00.000", "") })}`, "the address");
-    await page.getByLabel("until").fill(HERE(MINUTE + 60));
+    await write("until", HERE(MINUTE + 60));
+    await shows(5, 4, 3, 2, 1);
+    await write("until", "25:00");
+    holds(await page.getByLabel("until").evaluate((it) => it.matches(":invalid")), "an hour that no day has is accepted");
     await shows(5, 4, 3, 2, 1);
     await page.getByRole("combobox", { name: "Time" }).selectOption({ label: "the last hour" });
     equal(await page.getByLabel("At", { exact: true }).inputValue(), "", "the field");

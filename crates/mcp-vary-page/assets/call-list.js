@@ -69,7 +69,7 @@ export class Calls extends Component {
       <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
       ${calls && key && !this.opened() && html`<p class="problem">The call of ${minuteOfDay(timeOfKey(key))} is not kept any more. <${Earlier} status=${status} /></p>`}
-      ${calls?.length === 0 && html`<p class="empty">No call since ${startOf(status)}. Calls appear here as clients make them. <${Earlier} status=${status} /></p>`}
+      ${calls?.length === 0 && html`<p class="empty">No call since Vary started at ${startOf(status)}. Calls appear here as clients make them. <${Earlier} status=${status} /></p>`}
       ${calls?.length > 0 && this.content(calls)}
       ${!calls && !error && html`<${Pending} what="calls" />`}
     </section>`;
@@ -93,14 +93,14 @@ export class Calls extends Component {
         <${ByTool} ...${{ calls, params }} />
         <div class="choices note">
           <${CheckBox} checked=${this.state.paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
-          <span>Vary keeps the last ${count(MOST_CALLS)} since ${startOf(status)}, and ${MOST_ERRORS} older errors. <${Earlier} status=${status} /></span>
+          <span>Vary keeps the last ${count(MOST_CALLS)} since it started at ${startOf(status)}, and ${MOST_ERRORS} older errors. <${Earlier} status=${status} /></span>
         </div>
       </div>`;
   }
 }
 
 /** When Vary started, which is when its history begins. */
-const startOf = ({ uptime }) => `Vary started at ${minuteOfDay(Date.now() / 1000 - uptime)}`;
+const startOf = ({ uptime }) => minuteOfDay(Date.now() / 1000 - uptime);
 
 /** Where the calls are that Vary does not keep. */
 function Earlier({ status }) {
@@ -171,9 +171,15 @@ function Filters({ params, all }) {
 /** A field for a minute of today. The first one alone is that minute, both are the time from one to the other. */
 function Minute({ name, label, params }) {
   const at = secondsOf(params.get(name));
-  const change = ({ target: { value } }) => replace({ minutes: null, [name]: value && minuteOfToday(value), call: null });
-  return html`<label class="field">${label}<input type="time" value=${at > 0 ? new Date(at * 1000).toTimeString().slice(0, 5) : ""} onChange=${change} /></label>`;
+  const time = at > 0 ? new Date(at * 1000).toTimeString().slice(0, 5) : "";
+  const change = ({ target }) => target.reportValidity() && replace({ minutes: null, [name]: target.value && minuteOfToday(target.value), call: null });
+  return html`<label class="field">${label}
+    <input value=${time} placeholder="10:02" pattern=${TIME_OF_DAY} title="hours and minutes of today" size="6" autocomplete="off" onChange=${change} />
+  </label>`;
 }
+
+/** Hours and minutes. */
+const TIME_OF_DAY = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
 
 /** What failed of the calls that the other filters want. */
 function Toggles({ params, all }) {

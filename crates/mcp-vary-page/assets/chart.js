@@ -115,21 +115,22 @@ export function CallChart({ all, calls, shown, partOf }) {
 
 /** The calls of some minutes, as a link that filters the list by them, or by them no more. */
 function TimeBar({ at, from, width, calls, most, partOf, isChosen, isEntry }) {
-  const parts = PARTS.map((part) => [part, calls.filter((it) => partOf(it) === part).length]);
+  const numbers = PARTS.map((part) => calls.filter((it) => partOf(it) === part).length);
+  const [, errors, denied] = numbers;
   const to = width > 1 ? from + 60 * (width - 1) : null;
   const time = to ? `${minuteOfDay(from)} to ${minuteOfDay(to)}` : minuteOfDay(from);
-  const label = `${time}: ${plural(calls.length, "call")}, ${plural(parts[1][1], "error")}, ${count(parts[2][1])} denied`;
+  const label = `${time}: ${plural(calls.length, "call")}, ${plural(errors, "error")}, ${count(denied)} denied`;
   const address = isChosen ? { from: null, to: null } : { from: addressOfMinute(from), to: to && addressOfMinute(to) };
   const x = { x: `${(100 * at) / BARS}%`, width: `${100 / BARS}%` };
   let top = 100;
-  const rect = ([part, number]) => {
+  const rects = numbers.map((number, part) => {
     // Even one call can be seen.
-    const height = Math.max(3, (90 * number) / most);
+    const height = number && Math.max(3, (90 * number) / most);
     top -= height;
-    return html`<rect class=${part} ...${x} y=${`${top}%`} height=${`${height}%`} />`;
-  };
+    return html`<rect class=${PARTS[part]} ...${x} y=${`${top}%`} height=${`${height}%`} />`;
+  });
   return html`<a href=${narrow({ ...address, minutes: null })} tabindex=${isEntry ? 0 : -1} aria-label=${label} aria-current=${isChosen ? "true" : undefined}>
-    <title>${label}</title><rect class="back" ...${x} height="100%" />${parts.filter(([, number]) => number > 0).map(rect)}
+    <title>${label}</title><rect class="back" ...${x} height="100%" />${rects}
   </a>`;
 }
 
