@@ -116,6 +116,15 @@ export async function callHistory({ browser, address, token, status }) {
     await shows(2, 1);
   });
 
+  await inPage("a bar with all calls is marked once it is chosen, and then shows them without a time", async ({ page }) => {
+    const bar = page.getByRole("group", { name: "Calls by time" }).getByRole("link");
+    for (const [mark, address] of [["true", /from=/], [null, /now$/]]) {
+      await bar.click();
+      await page.waitForFunction((mark) => document.querySelector(".axis a").getAttribute("aria-current") === mark, mark, { timeout: 5_000 });
+      holds(address.test(hash(page)), hash(page));
+    }
+  }, { calls: recorded.slice(-2) });
+
   await inPage("the bars of calls that span hours are of several minutes", async ({ page, shows }) => {
     const bars = page.getByRole("group", { name: "Calls by time" }).getByRole("link");
     equal(await bars.count(), 2, "bars");

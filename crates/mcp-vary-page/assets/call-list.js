@@ -1,7 +1,7 @@
 // The list of the last calls, and the details of one.
 
 import { get, getTool } from "./api.js";
-import { MOST_CALLS, MOST_ERRORS, OUTCOMES, callOf, isError, keyOf, kindOf, log, narrowed, outcomeOf, timeOfKey } from "./calls.js";
+import { MOST_CALLS, MOST_ERRORS, OUTCOMES, callOf, failures, isError, keyOf, kindOf, log, narrowed, outcomeOf, timeOfKey } from "./calls.js";
 import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
@@ -80,10 +80,11 @@ export class Calls extends Component {
     const { params, status } = this.props;
     const [calls, open] = [narrowed(all, params), this.opened()];
     const latest = all.slice(0, MOST_CALLS);
+    const chosen = new Set(TIME_FILTERS.some((name) => params.get(name)) ? calls : []);
     return html`
       <${Filters} ...${{ params, all }} />
       <div ref=${this.list}>
-        <${CallChart} all=${latest} calls=${narrowed(latest, params, ["minutes", "from", "to"])} ...${{ shown: calls, partOf }} />
+        <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} chosen=${chosen} />
         ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">None of the calls that Vary keeps.</p>`}
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
           <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
@@ -106,9 +107,6 @@ const startOf = ({ uptime }) => minuteOfDay(Date.now() / 1000 - uptime);
 function Earlier({ status }) {
   return status.audit && html`The audit log has earlier ones: <code>vary audit FILE --since 1h</code>, with the file that <code>audit</code> names in the configuration.`;
 }
-
-/** The part of a bar of the time axis that a call is. */
-const partOf = (call) => (isError(call) ? "errors" : call.outcome === "denied" ? "denied" : "others");
 
 const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
@@ -142,7 +140,8 @@ const toolOf = ({ server, upstreamName, target }) => ({ server, name: upstreamNa
 
 const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
 
-/** The times to choose from, by minutes. */
+/** The filters by time, and the times to choose from, by minutes. */
+const TIME_FILTERS = ["minutes", "from", "to"];
 const TIMES = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
 
 /** The fields that narrow the list, links that take other filters away, and toggles for what failed. */
@@ -183,12 +182,11 @@ const TIME_OF_DAY = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
 
 /** What failed of the calls that the other filters want. */
 function Toggles({ params, all }) {
-  const calls = narrowed(all, params, ["outcome"]);
+  const { errors, denied } = failures(narrowed(all, params, ["outcome"]));
   const toggle = (outcome, number, text) => {
     const isSet = params.get("outcome") === outcome;
     return (number > 0 || isSet) && html`<li><a href=${narrow({ outcome: isSet ? null : outcome })} aria-current=${isSet ? "true" : undefined}>${text}</a></li>`;
   };
-  const [errors, denied] = ["errors", "denied"].map((part) => calls.filter((it) => partOf(it) === part).length);
   return html`${toggle("error", errors, plural(errors, "error"))}${toggle("denied", denied, `${count(denied)} denied`)}`;
 }
 

@@ -19,6 +19,9 @@ export function isError({ outcome }) {
   return outcome === "error" || outcome === "tool_error";
 }
 
+/** How many of the calls failed, and how many Vary refused. */
+export const failures = (calls) => ({ errors: calls.filter(isError).length, denied: calls.filter((it) => it.outcome === "denied").length });
+
 /** What can come of a call, in words, and what that means. */
 export const OUTCOMES = {
   allowed: ["ok", "answered with a result"],

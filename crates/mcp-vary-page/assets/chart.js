@@ -1,5 +1,6 @@
 // Bars: tokens by variant and server, and calls by time.
 
+import { failures } from "./calls.js";
 import { html } from "./dom.js";
 import { addressOfMinute, count, minuteOfDay, plural, saving } from "./format.js";
 import { narrow } from "./route.js";
@@ -83,25 +84,23 @@ function Swatch({ kind }) {
   return html`<svg class="swatch" aria-hidden="true"><rect class=${kind} width="100%" height="100%" /></svg>`;
 }
 
-/** The bars of the time axis, and the parts of each from below. */
+/** The bars of the time axis. */
 const BARS = 60;
-const PARTS = ["others", "errors", "denied"];
 
 /**
  * A time axis that ends with the last of `all`. Each bar has those of `calls` that ended in its minute, or in several where
- * all span more than an hour. `partOf` says what a call is; the bars of `shown`, a part of `calls`, are marked.
+ * all span more than an hour. Those with calls of `chosen` are marked.
  */
-export function CallChart({ all, calls, shown, partOf }) {
+export function CallChart({ all, calls, chosen }) {
   const minutes = all.map(({ at }) => Math.floor(at / 60));
   const last = Math.max(...minutes);
   const width = Math.ceil((last - Math.min(...minutes) + 1) / BARS);
   const start = last + 1 - BARS * width;
   const groups = [...Map.groupBy(calls, ({ at }) => Math.floor((Math.floor(at / 60) - start) / width))].sort(([a], [b]) => a - b);
   const most = Math.max(...groups.map(([, some]) => some.length));
-  const isChosen = (some) => shown.length < calls.length && some.some((it) => shown.includes(it));
   const bar = ([at, some], index) => {
     const from = 60 * (start + at * width);
-    return html`<${TimeBar} key=${from} ...${{ at, from, width, most, partOf }} calls=${some} isChosen=${isChosen(some)} isEntry=${index === groups.length - 1} />`;
+    return html`<${TimeBar} key=${from} ...${{ at, from, width, most }} calls=${some} isChosen=${some.some((it) => chosen.has(it))} isEntry=${index === groups.length - 1} />`;
   };
   return html`<figure class="chart axis">
     <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
@@ -114,23 +113,20 @@ export function CallChart({ all, calls, shown, partOf }) {
 }
 
 /** The calls of some minutes, as a link that filters the list by them, or by them no more. */
-function TimeBar({ at, from, width, calls, most, partOf, isChosen, isEntry }) {
-  const numbers = PARTS.map((part) => calls.filter((it) => partOf(it) === part).length);
-  const [, errors, denied] = numbers;
+function TimeBar({ at, from, width, calls, most, isChosen, isEntry }) {
+  const { errors, denied } = failures(calls);
   const to = width > 1 ? from + 60 * (width - 1) : null;
   const time = to ? `${minuteOfDay(from)} to ${minuteOfDay(to)}` : minuteOfDay(from);
   const label = `${time}: ${plural(calls.length, "call")}, ${plural(errors, "error")}, ${count(denied)} denied`;
   const address = isChosen ? { from: null, to: null } : { from: addressOfMinute(from), to: to && addressOfMinute(to) };
   const x = { x: `${(100 * at) / BARS}%`, width: `${100 / BARS}%` };
-  let top = 100;
-  const rects = numbers.map((number, part) => {
+  const rect = (kind, number) => {
     // Even one call can be seen.
-    const height = number && Math.max(3, (90 * number) / most);
-    top -= height;
-    return html`<rect class=${PARTS[part]} ...${x} y=${`${top}%`} height=${`${height}%`} />`;
-  });
+    const height = Math.max(3, (90 * number) / most);
+    return number > 0 && html`<rect class=${kind} ...${x} y=${`${100 - height}%`} height=${`${height}%`} />`;
+  };
   return html`<a href=${narrow({ ...address, minutes: null })} tabindex=${isEntry ? 0 : -1} aria-label=${label} aria-current=${isChosen ? "true" : undefined}>
-    <title>${label}</title><rect class="back" ...${x} height="100%" />${rects}
+    <title>${label}</title><rect class="back" ...${x} height="100%" />${rect("all", calls.length)}${rect("errors", errors + denied)}${rect("denied", denied)}
   </a>`;
 }
 
