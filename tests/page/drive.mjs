@@ -13,6 +13,7 @@ import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftPrefixed, draftVariants } from "./draft.mjs";
 import { historyOf } from "./fixtures.mjs";
+import { callHistory } from "./history.mjs";
 import { compareWithMetrics } from "./metrics.mjs";
 import { checkPictures } from "./picture-files.mjs";
 
@@ -159,13 +160,13 @@ await check("calls from before the page was opened are listed, and numbers lead 
   const failed = calls.find(({ error, server }) => error && server) ?? missing("a call that failed");
   const other = await Visitor.open(browser, await newAddress(address, token));
   await other.page.locator("tbody").getByRole("link", { name: `: show errors of ${failed.server}` }).click({ timeout: 5_000 });
-  await other.page.locator(".filters a", { hasText: "outcome:" }).waitFor({ timeout: 5_000 });
+  await other.page.locator(".filters a[aria-current]", { hasText: "error" }).waitFor({ timeout: 5_000 });
   equal(new URL(other.page.url()).hash, `#/now?server=${failed.server}&outcome=error`, "the link");
   const outcomes = await other.page.locator(".calls .grid tbody .outcome").allTextContents();
   holds(outcomes.length > 0 && outcomes.every((it) => /error/.test(it)), `outcomes: ${outcomes}`);
   await other.click(".calls .grid tbody td");
   holds((await other.text(".panel .problem")).includes("what the client read"), "the text of the error is missing");
-  await other.click(".filters a", { hasText: "outcome:" });
+  await other.click(".filters a[aria-current]", { hasText: "error" });
   await other.page.waitForSelector(".outcome.allowed");
   equal(other.problems, [], "problems");
   await other.page.context().close();
@@ -189,7 +190,7 @@ await check("calls that cannot be read are not counted as none, and counted as s
   await other.page.route("**/api/last-calls", (route) => route.abort());
   await other.page.reload();
   await other.page.getByText("The calls are not followed at the moment.").waitFor({ timeout: 5_000 });
-  equal(await other.page.locator(".tiles dd").allTextContents().then((all) => all.slice(1, 3)), ["–", "–"], "the numbers");
+  equal(await other.page.locator(".tiles dd").allTextContents().then((all) => all.slice(1, 3)), ["–", "– of –"], "the numbers");
   await other.page.unroute("**/api/last-calls");
   await other.page.getByRole("link", { name: /: show errors$/ }).waitFor({ timeout: 10_000 });
   await other.page.context().close();
@@ -476,7 +477,7 @@ await check("what is not recorded is one card, and the server with the most erro
 
 await check("a call of a tool that is not listed says that Vary answered, and which server is down", async () => {
   const other = await Visitor.open(browser, await newAddress(address, token));
-  const call = { id: 1, at: Date.now() / 1000, method: "tools/call", target: "tickets_list", outcome: "error", code: -32602, error: "Unknown tool: tickets_list" };
+  const call = { id: 1, at: Date.now() / 1000, method: "tools/call", target: "tickets_list", outcome: "error", code: -32602, error: "Unknown tool: tickets_list", isUnknownTool: true };
   const calls = [{ ...call, client: { name: "claude-code" }, variant: "compact", reason: "rule", durationMs: 1, bytesIn: 1, bytesOut: 1 }];
   await other.page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls } }));
   await other.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
@@ -493,6 +494,8 @@ await check("a call of a tool that is not listed says that Vary answered, and wh
   holds(shown.includes("Vary answered: the variant does not list this tool · Who gets what · tickets is down"), shown);
   await other.page.context().close();
 });
+
+await callHistory({ browser, address, token, status });
 
 await check("the columns of the calls fit beside the servers", async () => {
   await visitor.first();

@@ -40,6 +40,9 @@ pub struct FinishedCall {
     pub code: Option<i64>,
     /// The beginning of what the client reads of an error, or of a tool that failed.
     pub error: Option<String>,
+    /// Whether Vary answered with the error, since the client's list does not have the tool.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_unknown_tool: bool,
     /// The access rule or rate limit that decided.
     pub rule: Option<Text>,
     /// From its arrival to its outcome.

@@ -192,6 +192,7 @@ impl FinishedCall {
             outcome: record.outcome,
             code: record.code,
             error: None,
+            is_unknown_tool: false,
             rule: record.rule.clone(),
             duration_ms: record.duration.map(milliseconds),
             server_ms: record.upstream_duration.map(milliseconds),

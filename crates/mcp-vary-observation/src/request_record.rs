@@ -96,6 +96,8 @@ struct Pending {
     sent_at: Option<Instant>,
     /// Whether the HTTP status was sent before the outcome was known.
     has_status: bool,
+    /// Whether the client's list does not have the tool.
+    is_unknown_tool: bool,
 }
 
 // Omits what the request is about.
@@ -167,6 +169,7 @@ impl RequestRecord {
             is_forwarded: false,
             sent_at: None,
             has_status: origin.transport == Transport::Stdio,
+            is_unknown_tool: false,
         };
         let this = Self {
             service,
@@ -222,6 +225,11 @@ impl RequestRecord {
                 target.upstream_name = upstream_name.map(LongText::new);
             }
         });
+    }
+
+    /// The client's list does not have the tool that the request calls.
+    pub fn set_unknown_tool(&self) {
+        self.change(|pending| pending.is_unknown_tool = true);
     }
 
     /// The request is to be forwarded to its server, once that has a connection for it.
@@ -368,6 +376,7 @@ impl RequestRecord {
             reported.end(FinishedCall {
                 arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
                 error: error.map(|text| shown_error(text, &record)),
+                is_unknown_tool: pending.is_unknown_tool && record.outcome == Outcome::Error,
                 ..FinishedCall::new(&record, server.as_ref())
             });
         }

@@ -1,13 +1,14 @@
 // The list of the last calls, and the details of one.
 
 import { get, getTool } from "./api.js";
-import { MOST_CALLS, MOST_ERRORS, filtersOf, isError, isNotListed, log, narrowed, outcomeOf } from "./calls.js";
+import { MOST_CALLS, MOST_ERRORS, OUTCOMES, callOf, failures, isError, keyOf, kindOf, log, narrowed, outcomeOf, timeOfKey } from "./calls.js";
+import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
-import { count, milliseconds, percentile, plural, timeOfDay } from "./format.js";
+import { count, milliseconds, minuteOfDay, minuteOfToday, percentile, plural, secondsOf, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { CheckBox, Choice, Filter, Panel, Problem } from "./parts.js";
-import { link, linkWith, replace } from "./route.js";
+import { CallCount, CheckBox, Choice, Copy, Filter, Panel, Pending, PlainTable, Problem } from "./parts.js";
+import { go, link, linkWith, narrow, replace } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
 import { Members } from "./tool.js";
@@ -37,42 +38,74 @@ export class Calls extends Component {
   }
 
   /** A link to some calls shows them; the controls keep the focus. */
-  componentDidUpdate(before) {
+  componentDidUpdate({ params: before }, { calls }) {
     const { params } = this.props;
-    if (before.params.toString() === params.toString()) return;
-    this.setState({ open: null, calls: log.calls });
-    if (!document.activeElement.closest(".choices")) this.heading.current?.focus();
+    const open = this.opened();
+    if (open && !calls) this.grid.current?.reveal(narrowed(this.state.calls, params).indexOf(open));
+    if (open || before.toString() === params.toString()) return;
+    this.setState({ calls: log.calls });
+    if (before.has("call")) this.grid.current?.refocus();
+    else if (!document.activeElement.closest(".choices, .axis")) this.heading.current?.focus();
+  }
+
+  /** The call that the address names, if it is kept. */
+  opened() {
+    const key = this.props.params.get("call");
+    return key && callOf(this.state.calls ?? [], key);
   }
 
   /** Rows do not move under a pointer or the focus. */
   isHeld() {
-    return this.state.paused || this.state.open || this.list.current?.matches(":hover, :focus-within");
+    return this.state.calls && (this.state.paused || this.opened() || this.list.current?.matches(":hover, :focus-within"));
   }
 
   pause = (event) => this.setState({ paused: event.target.checked, calls: log.calls });
 
-  close = () => this.setState({ open: null }, () => this.grid.current?.refocus());
+  close = () => go(linkWith({ call: null }));
 
-  render({ params, servers }, { calls: all = [], paused, open, error }) {
-    const calls = narrowed(all, params);
+  render({ params, status }, { calls, error }) {
+    const key = params.get("call");
     return html`<section class="calls" aria-labelledby="calls">
       <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
-      ${all.length > 0 && html`<${Filters} ...${{ params, all }} />`}
-      ${calls.length === 0
-        ? html`<p class="empty">${all.length > 0 ? "None of the calls that Vary keeps." : "No call yet. Calls appear here as clients make them."}</p>`
-        : html`<${Summary} calls=${calls} all=${all} />
-            <div ref=${this.list} class=${open ? "split" : ""}>
-              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
-                open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
-              ${open && html`<${CallFacts} key=${open.id} call=${open} servers=${servers} close=${this.close} />`}
-            </div>
-            <div class="choices note">
-              <${CheckBox} checked=${paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
-              <span>Vary keeps the last ${count(MOST_CALLS)}, and ${MOST_ERRORS} older errors.</span>
-            </div>`}
+      ${calls && key && !this.opened() && html`<p class="problem">The call of ${minuteOfDay(timeOfKey(key))} is not kept any more. <${Earlier} status=${status} /></p>`}
+      ${calls?.length === 0 && html`<p class="empty">No call since Vary started at ${startOf(status)}. Calls appear here as clients make them. <${Earlier} status=${status} /></p>`}
+      ${calls?.length > 0 && this.content(calls)}
+      ${!calls && !error && html`<${Pending} what="calls" />`}
     </section>`;
   }
+
+  /** The calls that the address wants: when they were, each of them, and their tools. */
+  content(all) {
+    const { params, status } = this.props;
+    const [calls, open] = [narrowed(all, params), this.opened()];
+    const latest = all.slice(0, MOST_CALLS);
+    const chosen = new Set(TIME_FILTERS.some((name) => params.get(name)) ? calls : []);
+    return html`
+      <${Filters} ...${{ params, all }} />
+      <div ref=${this.list}>
+        <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} chosen=${chosen} />
+        ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">None of the calls that Vary keeps.</p>`}
+        ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
+          <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
+            open=${(call) => go(linkWith({ call: keyOf(call) }))} selected=${(call) => call.id === open?.id} />
+          ${open && html`<${CallFacts} key=${open.id} call=${open} servers=${status.servers} close=${this.close} />`}
+        </div>`}
+        <${ByTool} ...${{ calls, params }} />
+        <div class="choices note">
+          <${CheckBox} checked=${this.state.paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
+          <span>Vary keeps the last ${count(MOST_CALLS)} since it started at ${startOf(status)}, and ${MOST_ERRORS} older errors. <${Earlier} status=${status} /></span>
+        </div>
+      </div>`;
+  }
+}
+
+/** When Vary started, which is when its history begins. */
+const startOf = ({ uptime }) => minuteOfDay(Date.now() / 1000 - uptime);
+
+/** Where the calls are that Vary does not keep. */
+function Earlier({ status }) {
+  return status.audit && html`The audit log has earlier ones: <code>vary audit FILE --since 1h</code>, with the file that <code>audit</code> names in the configuration.`;
 }
 
 const COLUMNS = [
@@ -93,7 +126,7 @@ function callCell(call, { id }) {
   if (id === "target") return isOfTool(call) ? html`<${ToolLink} tool=${toolOf(call)} variant=${call.variant} shown=${call.target} />` : html`<${Name} value=${call.target ?? call.method} />`;
   if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client, call)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
   if (id === "client") return "–";
-  if (id === "principal" && call.principal) return html`<a href=${linkWith({ person: call.principal })} tabindex="-1"><${Name} value=${call.principal} limit=${40} /></a>`;
+  if (id === "principal" && call.principal) return html`<a href=${narrow({ person: call.principal })} tabindex="-1"><${Name} value=${call.principal} limit=${40} /></a>`;
   if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
@@ -105,84 +138,124 @@ const isOfTool = ({ method, server, target }) => method === "tools/call" && serv
 /** The tool as its server names it. */
 const toolOf = ({ server, upstreamName, target }) => ({ server, name: upstreamName ?? target });
 
-/** What each outcome means. */
-const MEANINGS = {
-  allowed: "answered with a result",
-  error: "answered with an error instead of a result",
-  tool_error: "the tool ran, and reports that it failed",
-  denied: "Vary refused it, and sent nothing to a server",
-  cancelled: "the client did not wait for the answer",
-};
+const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
 
-const meaningOf = (call) => (isNotListed(call) ? "Vary answered: the variant does not list this tool" : MEANINGS[call.outcome]);
-
-/** The times to choose from, by minutes. */
+/** The filters by time, and the times to choose from, by minutes. */
+const TIME_FILTERS = ["minutes", "from", "to"];
 const TIMES = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
 
-/** What narrows the list by a field of its own. */
-const FIELDS = ["q", "client", "minutes"];
-
-/** The fields that narrow the list, the other filters as links that take them away, and some that can be set. */
+/** The fields that narrow the list, links that take other filters away, and toggles for what failed. */
 function Filters({ params, all }) {
-  const chosen = filtersOf(params).filter((name) => !FIELDS.includes(name)).map(
-    (name) => html`<li><a href=${linkWith({ [name]: null })} aria-label=${`${name}: ${plain(params.get(name), 40)}; remove this filter`}>${name}: <${Name} value=${params.get(name)} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
+  const chosen = ["tool", "rule"].filter((name) => params.get(name)).map(
+    (name) => html`<li><a href=${narrow({ [name]: null })} aria-label=${`${name}: ${plain(params.get(name), 40)}; remove this filter`}>${name}: <${Name} value=${params.get(name)} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
   );
-  const shown = params.get("outcome") ? [] : narrowed(all, params);
-  const [errors, denied] = [shown.filter(isError).length, shown.filter((it) => it.outcome === "denied").length];
-  const clients = new Set([...all.map((it) => it.client?.name), params.get("client")].filter(Boolean));
+  const select = (name, label, options, others = {}) =>
+    html`<${Choice} label=${label} value=${params.get(name) ?? ""} options=${[["", "all"], ...options]} onChange=${(value) => replace({ ...others, [name]: value, call: null })} />`;
+  const values = (name, of) => [...new Set([...all.map(of), params.get(name)])].filter(Boolean).sort().map((it) => [it, plain(it, 40)]);
   const minutes = params.get("minutes");
   const times = { ...(minutes && { [minutes]: `the last ${plain(minutes)} minutes` }), ...TIMES };
-  const select = (name, label, options) =>
-    html`<${Choice} label=${label} value=${params.get(name) ?? ""} options=${[["", "all"], ...options]} onChange=${(value) => replace({ [name]: value })} />`;
+  const people = values("person", (it) => it.principal);
   return html`<div class="choices">
-    <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} hint="tool, person, error text" />
-    ${select("client", "Client", [...clients].sort().map((it) => [it, plain(it, 40)]))}
-    ${select("minutes", "Time", Object.entries(times))}
-    <ul class="filters" aria-label="Filters of the calls">
-      ${chosen}
-      ${errors > 0 && html`<li><a href=${linkWith({ outcome: "error" })}>${plural(errors, "error")}</a></li>`}
-      ${denied > 0 && html`<li><a href=${linkWith({ outcome: "denied" })}>${count(denied)} denied</a></li>`}
-    </ul>
+    <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q, call: null })} hint="tool, person, error text" />
+    ${select("client", "Client", values("client", (it) => it.client?.name))}
+    ${people.length > 0 && select("person", "Person", people)}
+    ${select("server", "Server", values("server", (it) => it.server))}
+    ${select("outcome", "Outcome", [["error", "any error"], ...Object.entries(OUTCOMES).map(([id, [text]]) => [id, text])])}
+    ${select("minutes", "Time", Object.entries(times), { from: null, to: null })}
+    <${Minute} name="from" label="At" params=${params} /><${Minute} name="to" label="until" params=${params} />
+    <ul class="filters" aria-label="Filters of the calls">${chosen}<${Toggles} ...${{ params, all }} /></ul>
   </div>`;
+}
+
+/** A field for a minute of today. The first one alone is that minute, both are the time from one to the other. */
+function Minute({ name, label, params }) {
+  const at = secondsOf(params.get(name));
+  const time = at > 0 ? new Date(at * 1000).toTimeString().slice(0, 5) : "";
+  const change = ({ target }) => target.reportValidity() && replace({ minutes: null, [name]: target.value && minuteOfToday(target.value), call: null });
+  return html`<label class="field">${label}
+    <input value=${time} placeholder="10:02" pattern=${TIME_OF_DAY} title="hours and minutes of today" size="6" autocomplete="off" onChange=${change} />
+  </label>`;
+}
+
+/** Hours and minutes. */
+const TIME_OF_DAY = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
+
+/** What failed of the calls that the other filters want. */
+function Toggles({ params, all }) {
+  const { errors, denied } = failures(narrowed(all, params, ["outcome"]));
+  const toggle = (outcome, number, text) => {
+    const isSet = params.get("outcome") === outcome;
+    return (number > 0 || isSet) && html`<li><a href=${narrow({ outcome: isSet ? null : outcome })} aria-current=${isSet ? "true" : undefined}>${text}</a></li>`;
+  };
+  return html`${toggle("error", errors, plural(errors, "error"))}${toggle("denied", denied, `${count(denied)} denied`)}`;
 }
 
 /** Figures of the calls in the list, which is bounded. */
 function Summary({ calls, all }) {
-  const errors = calls.filter(isError).length;
-  const denied = calls.filter((it) => it.outcome === "denied").length;
   const times = calls.map((it) => it.durationMs);
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
   const dropped = log.dropped > 0 ? ` · ${plural(log.dropped, "call")} came too fast to be shown` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
-  const figures = [
-    `${plural(errors, "error")}${denied > 0 ? `, ${count(denied)} denied` : ""}`,
-    `p50 ${p(times, 50)}, p99 ${p(times, 99)}`,
-    `of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`,
-  ];
   const number = `${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}`;
-  return html`<p class="note figures">${[number, ...figures].join(" · ")}${dropped}</p>`;
+  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
+  return html`<p class="note figures">${number} · ${figures}${dropped}</p>`;
+}
+
+/** The most rows of the table by tool, and the most people or clients of a row. */
+const [MOST_TOOLS, MOST_VALUES] = [50, 2];
+
+/** The calls by a value of theirs, those with the most first. */
+const grouped = (calls, valueOf) => [...Map.groupBy(calls, valueOf)].sort(([, a], [, b]) => b.length - a.length);
+
+/** What was called, how often and by whom; each leads to its calls. */
+function ByTool({ calls, params }) {
+  const tools = grouped(calls.filter((it) => it.target), (it) => it.target);
+  const rows = tools.slice(0, MOST_TOOLS).map(([tool, some]) => {
+    const filters = { ...Object.fromEntries(params), call: null, tool };
+    return [
+      html`<a href=${link("now", filters)}><${Name} value=${tool} limit=${60} /></a>`,
+      html`<${CallCount} number=${some.length} filters=${filters} what=${`calls of ${tool}`} />`,
+      html`<${CallCount} number=${some.filter(isError).length} filters=${{ ...filters, outcome: "error" }} what=${`errors of ${tool}`} />`,
+      timeOfDay(some[0].at),
+      mostOf(some, (it) => it.client?.name, (client) => ({ ...filters, client })),
+      mostOf(some, (it) => it.principal, (person) => ({ ...filters, person })),
+    ];
+  });
+  return html`<details>
+    <summary>By tool${tools.length > MOST_TOOLS && `, the ${MOST_TOOLS} most called`}</summary>
+    <${PlainTable} label="Calls by tool" columns=${["tool", "#calls", "#errors", "last", "clients", "people"]} rows=${rows} />
+  </details>`;
+}
+
+/** The values that most of the calls have, as links to those with each. */
+function mostOf(calls, valueOf, filtersOf) {
+  const groups = grouped(calls.filter(valueOf), valueOf);
+  const linkOf = ([it, some], at) => html`${at > 0 && ", "}<a href=${link("now", filtersOf(it))}><${Name} value=${it} limit=${30} /></a> ${count(some.length)}`;
+  return html`${groups.slice(0, MOST_VALUES).map(linkOf)}${groups.length > MOST_VALUES && ` and ${count(groups.length - MOST_VALUES)} more`}`;
 }
 
 function CallFacts({ call, servers, close }) {
   const title = html`<${Name} value=${call.method} />${" "}${call.target && html`<${LongText} value=${call.target} limit=${120} />`}`;
+  const address = new URL(link("now", { call: keyOf(call) }), location).href;
+  const box = createRef();
   return html`<${Panel} id="call" level="h3" ...${{ title, close }}>
     <${Result} ...${{ call, servers }} />
     <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+    <p class="note">Its link: <code ref=${box}>${address}</code></p>
     ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
-    <p class="note">
-      ${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is
-      ${" "}configured to.
-    </p>
+    <${Copy} button="Copy the link" text=${address} box=${box} />
+    <p class="note">${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is configured to.</p>
   <//>`;
 }
 
 /** What came of a call, and what the client read of it. */
 function Result({ call, servers }) {
   const { outcome, code, error, rule, client, target } = call;
-  const down = isNotListed(call) && servers.find(({ name, state }) => state === "down" && target?.startsWith(`${name}_`));
+  const isNotListed = kindOf(call) === "not_listed";
+  const down = isNotListed && servers.find(({ name, state }) => state === "down" && target?.startsWith(`${name}_`));
   return html`<div class=${isError(call) || outcome === "denied" ? "problem" : ""}>
     <p><strong class=${`outcome ${outcome}`}>${outcomeOf(call)}${code ? `, code ${code}` : ""}</strong> ${meaningOf(call)}
-      ${isNotListed(call) && client?.name && html` · <a href=${linkToClient(client, call)}>Who gets what</a>`}
+      ${isNotListed && client?.name && html` · <a href=${linkToClient(client, call)}>Who gets what</a>`}
       ${down && html` · <code><${Name} value=${down.name} limit=${60} /></code> is down`}
     </p>
     ${outcome === "denied" && rule && html`<p>by the access rule or limit <${Rule} name=${rule} /></p>`}
@@ -227,9 +300,9 @@ function facts(call) {
   const text = (value) => (value ? html`<${LongText} value=${value} limit=${200} />` : "–");
   /** A value, and the link to the calls that have it, too. */
   const some = (shown, filter, value) =>
-    value ? html`${shown} · <a href=${linkWith({ [filter]: value })} aria-label=${`only these: calls of this ${filter}`}>only these</a>` : shown;
+    value ? html`${shown} · <a href=${narrow({ [filter]: value })} aria-label=${`only these: calls of this ${filter}`}>only these</a>` : shown;
   return [
-    ["time", new Date(call.at * 1000).toISOString()],
+    ["time", `${timeOfDay(call.at)}; in UTC ${new Date(call.at * 1000).toISOString()}`],
     ["called as", some(text(call.target), "tool", call.target)],
     ...(typeof call.serverMs === "number" ? [["sent to the server as", text(call.upstreamName ?? call.target)]] : []),
     ...(call.server ? [["server", some(text(call.server), "server", call.server)]] : []),

@@ -1,7 +1,7 @@
 // The calls that Vary recorded: the last ones, those that follow while this page is open, and which of them are wanted.
 
 import { events, get } from "./api.js";
-import { spaced } from "./format.js";
+import { secondsOf, spaced } from "./format.js";
 import { matcher } from "./parts.js";
 
 /** What Vary keeps: the last calls, and of older ones the last errors. */
@@ -19,34 +19,52 @@ export function isError({ outcome }) {
   return outcome === "error" || outcome === "tool_error";
 }
 
-/** Whether Vary itself answered that there is no such tool in the list of the client. */
-export const isNotListed = ({ outcome, serverMs, error }) => outcome === "error" && typeof serverMs !== "number" && !!error?.startsWith("Unknown tool: ");
+/** How many of the calls failed, and how many Vary refused. */
+export const failures = (calls) => ({ errors: calls.filter(isError).length, denied: calls.filter((it) => it.outcome === "denied").length });
 
-/** The outcome as words. */
-export function outcomeOf(call) {
-  if (isNotListed(call)) return "not listed";
-  return call.outcome === "allowed" ? "ok" : spaced(call.outcome);
-}
+/** What can come of a call, in words, and what that means. */
+export const OUTCOMES = {
+  allowed: ["ok", "answered with a result"],
+  tool_error: ["tool error", "the tool ran, and reports that it failed"],
+  protocol_error: ["error", "answered with an error instead of a result"],
+  not_listed: ["not listed", "Vary answered: the variant does not list this tool"],
+  denied: ["denied", "Vary refused it, and sent nothing to a server"],
+  cancelled: ["cancelled", "the client did not wait for the answer"],
+};
 
-/** What narrows the list, by the parameter of the address that has what is wanted. */
+/** What came of a call, a member of `OUTCOMES`. */
+export const kindOf = ({ outcome, isUnknownTool }) => (outcome !== "error" ? outcome : isUnknownTool ? "not_listed" : "protocol_error");
+
+export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
+
+/** What names a call in an address. Numbers begin anew when Vary starts, so the second is a part of it. */
+export const keyOf = ({ id, at }) => `${id}-${Math.floor(at)}`;
+export const timeOfKey = (key) => Number(key.split("-")[1]);
+
+/** The call that a key names. Each time that Vary is asked, the milliseconds may be others. */
+export const callOf = (calls, key) => calls.find((it) => it.id === Number(key.split("-")[0]) && Math.abs(it.at - timeOfKey(key)) < 2);
+
+/** What narrows the list, by the parameter of the address that has what is wanted. Without `to`, `from` is one minute. */
 const FILTERS = {
-  outcome: (call, wanted) => (isError(call) ? "error" : call.outcome) === wanted,
+  outcome: (call, wanted) => (wanted === "error" ? isError(call) : kindOf(call) === wanted),
   client: (call, wanted) => call.client?.name === wanted,
   person: (call, wanted) => call.principal === wanted,
   server: (call, wanted) => call.server === wanted,
   rule: (call, wanted) => call.rule === wanted,
-  tool: (call, wanted) => call.target === wanted || call.upstreamName === wanted,
+  tool: (call, wanted) => call.target === wanted,
   q: (call, wanted) => [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, call.error].some((it) => it && matcher(wanted)(it)),
   minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
+  from: (call, wanted, params) => call.at >= secondsOf(wanted) && (params.get("to") || call.at < secondsOf(wanted) + 60),
+  to: (call, wanted) => call.at < secondsOf(wanted) + 60,
 };
 
 /** The filters that the address has. */
-export const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
+const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
 
-/** The calls that an address wants. */
-export function narrowed(calls, params) {
-  const wanted = filtersOf(params).map((name) => [FILTERS[name], params.get(name)]);
-  return calls.filter((call) => wanted.every(([fits, value]) => fits(call, value)));
+/** The calls that an address wants, whatever it says of the filters that are left out. */
+export function narrowed(calls, params, leftOut = []) {
+  const names = filtersOf(params).filter((name) => !leftOut.includes(name));
+  return calls.filter((call) => names.every((name) => FILTERS[name](call, params.get(name), params)));
 }
 
 /** The calls that Vary keeps, too. */

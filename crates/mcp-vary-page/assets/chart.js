@@ -1,7 +1,9 @@
-// Tokens by variant and server, as bars.
+// Bars: tokens by variant and server, and calls by time.
 
+import { failures } from "./calls.js";
 import { html } from "./dom.js";
-import { count, plural, saving } from "./format.js";
+import { addressOfMinute, count, minuteOfDay, plural, saving } from "./format.js";
+import { narrow } from "./route.js";
 import { Name, plain } from "./text.js";
 
 /** Servers with a colour of their own; the others share the last one. */
@@ -80,4 +82,57 @@ function Legend({ servers, used, hasTools }) {
 
 function Swatch({ kind }) {
   return html`<svg class="swatch" aria-hidden="true"><rect class=${kind} width="100%" height="100%" /></svg>`;
+}
+
+/** The bars of the time axis. */
+const BARS = 60;
+
+/**
+ * A time axis that ends with the last of `all`. Each bar has those of `calls` that ended in its minute, or in several where
+ * all span more than an hour. Those with calls of `chosen` are marked.
+ */
+export function CallChart({ all, calls, chosen }) {
+  const minutes = all.map(({ at }) => Math.floor(at / 60));
+  const last = Math.max(...minutes);
+  const width = Math.ceil((last - Math.min(...minutes) + 1) / BARS);
+  const start = last + 1 - BARS * width;
+  const groups = [...Map.groupBy(calls, ({ at }) => Math.floor((Math.floor(at / 60) - start) / width))].sort(([a], [b]) => a - b);
+  const most = Math.max(...groups.map(([, some]) => some.length));
+  const bar = ([at, some], index) => {
+    const from = 60 * (start + at * width);
+    return html`<${TimeBar} key=${from} ...${{ at, from, width, most }} calls=${some} isChosen=${some.some((it) => chosen.has(it))} isEntry=${index === groups.length - 1} />`;
+  };
+  return html`<figure class="chart axis">
+    <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
+    <figcaption class="note">
+      <span>${minuteOfDay(60 * start)}</span>
+      <span><${Swatch} kind="errors" /> errors, <${Swatch} kind="denied" /> denied, each ${width > 1 ? plural(width, "minute") : "minute"}</span>
+      <span>${minuteOfDay(60 * last)}</span>
+    </figcaption>
+  </figure>`;
+}
+
+/** The calls of some minutes, as a link that filters the list by them, or by them no more. */
+function TimeBar({ at, from, width, calls, most, isChosen, isEntry }) {
+  const { errors, denied } = failures(calls);
+  const to = width > 1 ? from + 60 * (width - 1) : null;
+  const time = to ? `${minuteOfDay(from)} to ${minuteOfDay(to)}` : minuteOfDay(from);
+  const label = `${time}: ${plural(calls.length, "call")}, ${plural(errors, "error")}, ${count(denied)} denied`;
+  const address = isChosen ? { from: null, to: null } : { from: addressOfMinute(from), to: to && addressOfMinute(to) };
+  const x = { x: `${(100 * at) / BARS}%`, width: `${100 / BARS}%` };
+  const rect = (kind, number) => {
+    // Even one call can be seen.
+    const height = Math.max(3, (90 * number) / most);
+    return number > 0 && html`<rect class=${kind} ...${x} y=${`${100 - height}%`} height=${`${height}%`} />`;
+  };
+  return html`<a href=${narrow({ ...address, minutes: null })} tabindex=${isEntry ? 0 : -1} aria-label=${label} aria-current=${isChosen ? "true" : undefined}>
+    <title>${label}</title><rect class="back" ...${x} height="100%" />${rect("all", calls.length)}${rect("errors", errors + denied)}${rect("denied", denied)}
+  </a>`;
+}
+
+/** The arrow keys go from bar to bar: Tab has one stop for all. */
+function moveFocus({ key, target }) {
+  const bar = target.closest("a");
+  const next = { ArrowLeft: bar?.previousElementSibling, ArrowRight: bar?.nextElementSibling }[key];
+  next?.focus();
 }

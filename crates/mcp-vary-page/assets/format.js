@@ -40,6 +40,20 @@ export function timeOfDay(seconds) {
   return new Date(seconds * 1000).toLocaleTimeString("en-GB");
 }
 
+/** A minute as `09:31`, with its day unless that is today. */
+export function minuteOfDay(seconds) {
+  const at = new Date(seconds * 1000);
+  const day = at.toDateString() !== new Date().toDateString() && { day: "numeric", month: "short" };
+  return at.toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit" });
+}
+
+/** A minute as an address has it, `2026-11-29T09:31Z`, and the second at which it begins. */
+export const addressOfMinute = (seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 16)}Z`;
+export const secondsOf = (text) => Date.parse(text) / 1000;
+
+/** The minute of today with a time of day such as `09:31`, as an address has it. */
+export const minuteOfToday = (time) => addressOfMinute(new Date().setHours(...time.split(":"), 0, 0) / 1000);
+
 /** From here on, a multiple says more than a percentage. */
 const MANIFOLD = 10;
 

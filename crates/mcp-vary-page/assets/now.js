@@ -1,7 +1,7 @@
 // The view of now: how many servers and calls there are, who makes them, and what was saved.
 
 import { Calls } from "./call-list.js";
-import { MOST_CALLS, isError, log } from "./calls.js";
+import { MOST_CALLS, isError, log, narrowed } from "./calls.js";
 import { Component, html } from "./dom.js";
 import { count, plural, share, spaced, timeOfDay } from "./format.js";
 import { CallCount, Pending, PlainTable, Table } from "./parts.js";
@@ -17,7 +17,7 @@ export class Now extends Component {
       <${Tiles} servers=${status.servers} savings=${status.savings} />
       <${ServerProblems} status=${status} />
       <div class="now">
-        <${Calls} ...${{ failed, params, servers: status.servers }} changed=${() => this.setState({})} />
+        <${Calls} ...${{ failed, params, status }} changed=${() => this.setState({})} />
         <div class="aside">
           <${Servers} servers=${status.servers} />
           <${Clients} clients=${status.clients} />
@@ -32,24 +32,22 @@ export class Now extends Component {
   }
 }
 
+const LAST_MINUTE = { minutes: "1" };
+
 /** The numbers that one looks at first. */
 function Tiles({ servers, savings }) {
   const up = servers.filter(({ state }) => state === "up" || state === "per-user").length;
   const { calls } = log;
+  const recent = calls && narrowed(calls, new URLSearchParams(LAST_MINUTE)).length;
   return html`<dl class="tiles">
     <div><dt>servers up</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
-    <div><dt>calls in the last minute</dt><dd><${CallCount} number=${calls && callsPerMinute(calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
-    <div><dt>recent errors</dt><dd><${CallCount} number=${calls?.filter(isError).length} filters=${{ outcome: "error" }} what="errors" /></dd></div>
+    <div><dt>calls in the last minute${recent >= MOST_CALLS && ", at least"}</dt><dd><${CallCount} number=${recent} filters=${LAST_MINUTE} what="calls of the last minute" /></dd></div>
+    <div>
+      <dt>calls failed</dt>
+      <dd><${CallCount} number=${calls?.filter(isError).length} filters=${{ outcome: "error" }} what="errors" /> of <${CallCount} number=${calls?.length} filters=${{}} what="all calls" /></dd>
+    </div>
     <div><dt>tokens saved</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;
-}
-
-/** The calls of the last minute; if fewer seconds are kept, as many as came in each. */
-function callsPerMinute(calls) {
-  const now = Date.now() / 1000;
-  const recent = calls.slice(0, MOST_CALLS).filter(({ at }) => at >= now - 60);
-  if (recent.length < MOST_CALLS) return recent.length;
-  return Math.round((recent.length * 60) / Math.max(1, now - recent.at(-1).at));
 }
 
 /** In the order of the names, so that no row moves as calls come. */

@@ -19,6 +19,9 @@ export function linkWith(changes) {
   return link(view, { ...Object.fromEntries(params), ...changes });
 }
 
+/** The address of the current view with other filters. The call that is open closes: it may not be among those. */
+export const narrow = (changes) => linkWith({ ...changes, call: null });
+
 /** Goes to another view, or to a choice that the back button should undo. */
 export function go(address) {
   location.hash = address;

@@ -221,6 +221,10 @@ impl<'a> ViewScope<'a> {
             Identifier::Prompt(_) => Counter::RefusedUnknownPrompts,
             _ => Counter::RefusedUnknownResources,
         });
+        if let (Identifier::Tool(_), Some(record)) = (&identifier, self.client.observation.record())
+        {
+            record.set_unknown_tool();
+        }
         RpcError::from(&Error::NotFound {
             identifier,
             active: self.active_variant(),

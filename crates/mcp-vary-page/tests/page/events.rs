@@ -53,8 +53,7 @@ async fn a_call_is_shown_when_it_ends() {
         .client_asks("tools/call", json!({"name": "none"}))
         .await;
     let refused = next_call(&mut stream).await;
-    let expected =
-        json!({"id": 2, "outcome": "error", "code": -32602, "server": null, "serverMs": null});
+    let expected = json!({"id": 2, "outcome": "error", "code": -32602, "server": null, "serverMs": null, "isUnknownTool": true});
     assert_members(&refused, &expected);
 }
 
