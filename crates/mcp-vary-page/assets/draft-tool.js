@@ -2,7 +2,7 @@
 
 import { getTool } from "./api.js";
 import { Component, html } from "./dom.js";
-import { configName, override, overrideArgument, overrideOf } from "./draft-value.js";
+import { clientName, configName, override, overrideArgument, overrideOf } from "./draft-value.js";
 import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./form.js";
 import { count, saving } from "./format.js";
 import { CheckBox, Panel, Problem } from "./parts.js";
@@ -55,7 +55,7 @@ export class DraftTool extends Component {
   render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
     const known = overrideOf(value, this.name());
     const { isShown, shown, tokens } = now;
-    return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${tool.name} limit=${120} />`} close=${close}>
+    return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${clientName(tool)} limit=${120} />`} close=${close}>
       <p class="note">
         of the server <${Name} value=${tool.server} />, ${count(tool.tokens)} tokens as it lists it
         ${isShown && typeof shown === "string" && `, ${count(tokens)} in the draft (${saving(tokens, tool.tokens)})`}
