@@ -17,7 +17,8 @@ const COLUMNS = [
   { id: "before", head: "before", kind: "c-number" },
   { id: "shown", head: "shown as", kind: "c-client" },
 ];
-const USE = { id: "use", head: "called", kind: "c-wide" };
+/** For a suggestion, with how its tools were called. */
+const SUGGESTED = [...COLUMNS.filter((it) => it.id !== "before"), { id: "use", head: "called", kind: "c-wide" }];
 
 /** Which tools are in the table. */
 const STATES = [["", "all"], ["listed", "listed"], ["hidden", "hidden"]];
@@ -31,7 +32,7 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
   const rows = groups.flatMap((group) => [group, ...group.tools]);
   const tools = groups.flatMap((group) => group.tools);
   const isAll = tools.length === catalog.tools.filter((it) => it.name).length;
-  const cell = (row, column) => (row.tools ? headingCell(row, now) : column === USE ? used.has(toolKey(row)) && useOf(used.get(toolKey(row)), row) : toolCell(row, column, now(row), id));
+  const cell = (row, column) => (row.tools ? headingCell(row, now) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
   const open = (row, { id: column }) =>
     column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
   const set = (tools, isShown) => toggle(tools.filter((it) => now(it).isShown !== isShown), isShown);
@@ -43,7 +44,7 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
       only=${() => only(tools, rules(catalog, params, tools))} />
     ${tools.length === 0
       ? html`<p class="empty">No tool matches. Clear the filter, or choose all servers.</p>`
-      : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${used ? [...COLUMNS, USE] : COLUMNS} isHeading=${(row) => row.tools}
+      : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${used ? SUGGESTED : COLUMNS} isHeading=${(row) => row.tools}
           openHeading=${({ tools }) => set(tools, !tools.every((it) => now(it).isShown))} ...${{ rows, cell, open, selected }} />`}
   </section>`;
 }
@@ -88,8 +89,9 @@ function headingCell({ server, tools }, now) {
     <span class="faint"> ${count(listed)} of ${plural(tools.length, "tool")}</span></span>`;
 }
 
-function toolCell(row, { id: column }, { isShown, shown, tokens }, id) {
+function toolCell(row, { id: column }, { isShown, shown, tokens }, id, use) {
   if (column === "name") return html`<${Name} value=${clientName(row)} />`;
+  if (column === "use") return use && useOf(use, row);
   if (column === "before") return row.variants[id] ? count(row.variants[id].tokens) : "–";
   if (column === "listed") {
     return html`<${Box} label=${plain(clientName(row), 60)} isChecked=${isShown} />
