@@ -289,8 +289,9 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await button("Suggest a variant").click();
     await row("git_commit").getByText("1 call, by 1 person · writes").waitFor({ timeout: 5_000 });
     await row("git_log").getByText("12 calls, by 2 people · only reads").waitFor({ timeout: 5_000 });
+    const drafted = page.waitForRequest((request) => request.url().endsWith("/api/draft"), { timeout: 5_000 });
     await row("git_commit").locator("td").first().click();
-    await settled();
+    await drafted;
     equal(asked.at(-1).value.tools, ["git_log"], "the tools without the one that was taken out");
     await page.unrouteAll({ behavior: "wait" });
     await undo.click();
@@ -589,6 +590,8 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     const [stored, token] = await page.evaluate(() => ["vary-drafts", "vary-token"].map((it) => sessionStorage.getItem(it)));
     holds(stored.includes("git_diff") && !stored.includes(token), stored);
     await undo.click();
+    await page.reload();
+    await page.locator(".totals").waitFor({ timeout: 10_000 });
     await settled();
     equal(await page.evaluate(() => sessionStorage.getItem("vary-drafts")), "[]", "what is stored of a draft that was discarded");
   });
@@ -611,7 +614,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   await check("a link to a tool of a variant finds its row, with the focus on its box", async () => {
     await open("few", { tool: "git:git_diff" });
-    equal([await page.getByLabel("Filter tools").inputValue(), await page.getByLabel("Server").inputValue()], ["git_diff", "git"], "the filter");
+    equal([await page.getByLabel("Filter tools").inputValue(), await page.getByRole("combobox", { name: "Server", exact: true }).inputValue()], ["git_diff", "git"], "the filter");
     const focused = await page.evaluate(() => [document.activeElement.innerText.trim(), document.activeElement.closest("tr").querySelector("th").innerText]);
     equal(focused, ["listed", "git_diff"], "the cell with the focus, and its row");
     await page.keyboard.press("Enter");

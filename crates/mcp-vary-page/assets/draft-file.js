@@ -85,8 +85,7 @@ export function Totals({ answer, before, parent, isNew, isPending, error }) {
   if (!answer) return html`<p class="figures totals" role="status" aria-busy=${String(!error)}>${error ? "–" : "Counting …"}</p>`;
   const { tokens, tools } = answer;
   const shown = tools.filter((it) => it.shown !== null).length;
-  const isFar = tokens > 10 * before || tokens < before / 100;
-  const size = !isFar ? `${saving(tokens, before)} against` : tokens > before ? `${count(Math.round(tokens / before))} times` : `${share(tokens, before)} of`;
+  const size = tokens < before / 100 ? `${share(tokens, before)} of` : `${saving(tokens, before)} against`;
   const baseline = isNew ? `${plain(parent?.id ?? "", 40)} with ${count(before)}` : `${count(before)} before`;
   const difference = tokens === before ? `as ${isNew ? plain(parent.id, 40) : "before"}` : before ? `${size} ${baseline}` : "nothing before";
   const state = error ? " (of the last valid draft)" : isPending ? " …" : "";

@@ -3,7 +3,6 @@
 import { get, post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
 import { DraftBar, DraftTexts, Totals } from "./draft-file.js";
-import { drafts } from "./draft-store.js";
 import { Suggest } from "./draft-suggest.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
@@ -17,9 +16,18 @@ import { openTool, toolKey } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
 const PACE = 300;
+/** Clients that were seen and have a box; others can be typed. */
+const MOST_SEEN = 24;
 
+/** The item of the tab's storage that has the drafts while the page is loaded again. */
+const STORED = "vary-drafts";
+/** What is changed, by variant: `{value, clients, saved}`, where `clients` is a text, and `saved` is what the file had. */
+const drafts = new Map(JSON.parse(sessionStorage.getItem(STORED) ?? "[]"));
+addEventListener("pagehide", () => sessionStorage.setItem(STORED, JSON.stringify([...drafts])));
+/** The variants of drafts from before the page was loaded: the file may be another by now. */
+const unchecked = new Set(drafts.keys());
 /** The ids of variants that are drafted here, and whether the file has them by now. */
-const created = new Map();
+const created = new Map([...drafts.keys()].map((id) => [id, false]));
 
 export class Draft extends Component {
   grid = createRef();
@@ -37,8 +45,6 @@ export class Draft extends Component {
     try {
       const catalog = await get("/api/catalog");
       catalog.variants.forEach((it) => created.delete(it.id));
-      const ids = new Set([...catalog.variants.map((it) => it.id), ...created.keys()]);
-      [...drafts.keys()].filter((it) => !ids.has(it)).forEach((it) => created.set(it, false));
       this.setState({ catalog });
     } catch (error) {
       this.fail(error);
@@ -66,23 +72,21 @@ export class Draft extends Component {
     return ids.includes(named) ? named : ids[0];
   }
 
-  async load() {
+  load() {
     const id = this.id();
     if (id === undefined) return;
     clearTimeout(this.timer);
     this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null, unread: null });
-    try {
-      await this.read(id);
-    } catch (error) {
-      this.fail(error);
-    }
+    this.read(id).catch((error) => this.fail(error));
   }
 
   /** Reads the variant as the file has it; what was changed here stays. */
   async read(id) {
     const { value, clients, digest, lastSave } = await written(isNew(id) ? this.state.catalog.variants[0].id : id);
     const saved = isNew(id) ? { value: {}, clients: "" } : { value, clients: clients.join("\n") };
-    if (drafts.dropOutdated(id, saved)) {
+    const before = unchecked.delete(id) && drafts.get(id)?.saved;
+    if (before && !same(before, saved)) {
+      drafts.delete(id);
       if (isNew(id)) created.delete(id);
       this.setState({ outdated: id });
     }
@@ -131,7 +135,7 @@ export class Draft extends Component {
     const { value, clients } = await written(id);
     const outcome = await post("/api/undo", {});
     if (wasNew) created.set(id, false);
-    if (!drafts.get(id)) drafts.set(id, { value, clients: clients.join("\n") });
+    if (!drafts.has(id)) drafts.set(id, { value, clients: clients.join("\n") });
     await this.reread();
     return outcome;
   };
@@ -170,16 +174,15 @@ export class Draft extends Component {
     const draft = { value: { ...(from && { from }), ...value }, clients: [...clients].join("\n") };
     const suggestion = { id, value: draft.value, used, of: `${plural(tools, "tool")} of ${plural(calls, "call")}` };
     const take = () => this.take(draft, suggestion);
-    return drafts.get(id) ? this.setState({ replacing: { id, take } }) : take();
+    return drafts.has(id) ? this.setState({ replacing: { id, take } }) : take();
   };
 
   /** Shows a draft that was suggested; `of` says of what it is made, and `used` how its tools were used. */
   take(draft, suggestion) {
-    const { id } = suggestion;
     this.setState({ replacing: null, suggestion });
-    if (id === this.state.id) this.change(draft.value, draft.clients);
-    else drafts.set(id, draft);
-    this.show(id, { q: "", server: "", state: "listed" });
+    if (suggestion.id === this.state.id) this.change(draft.value, draft.clients);
+    else drafts.set(suggestion.id, draft);
+    this.show(suggestion.id, { q: "", server: "", state: "listed" });
   }
 
   /** Shows the draft of a variant, which may be new. */
@@ -302,11 +305,10 @@ export class Draft extends Component {
     const { id, value, answer, isPending, unread, lastSave } = this.state;
     const { status, failed } = this.props;
     const { yaml, save, discard, reread, undoSave: undo } = this;
-    const { isChanged } = compared;
     const isCopy = isNew(id) && same(value, { from: value.from }) && this.sent().clients === undefined;
     return html`
-      <${DraftBar} ...${{ answer, status, isChanged, failed, yaml, error, unread, lastSave, save, discard, reread, undo }}
-        canSave=${isChanged && !isCopy && answer?.diff !== "" && !this.state.error && !isPending}>
+      <${DraftBar} ...${{ answer, status, failed, yaml, error, unread, lastSave, save, discard, reread, undo }}
+        isChanged=${compared.isChanged} canSave=${compared.isChanged && !isCopy && answer?.diff !== "" && !this.state.error && !isPending}>
         <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
       <//>
     `;
@@ -371,7 +373,7 @@ function Clients({ text, seen, set }) {
   // A name that is not one line cannot be in the text.
   const known = [...new Set(seen.map((it) => pattern(it.client.name ?? "")))].filter((it) => same(names(it), [it]));
   const toggle = (name) => set((chosen.includes(name) ? chosen.filter((it) => it !== name) : [...chosen, name]).join("\n"));
-  const box = (name) => html`<${CheckBox} key=${name} checked=${chosen.includes(name)} onChange=${() => toggle(name)}><${Name} value=${name} limit=${40} /><//>`;
+  const box = (it) => html`<${CheckBox} key=${it} checked=${chosen.includes(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
   return html`
     ${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend>${known.sort().slice(0, MOST_SEEN).map(box)}</fieldset>`}
     <label class="field wide-field"
@@ -380,8 +382,6 @@ function Clients({ text, seen, set }) {
     </label>
   `;
 }
-
-const MOST_SEEN = 24;
 
 /** The variant as JSON, for what has no field here. */
 class Whole extends Component {
