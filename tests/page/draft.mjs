@@ -602,7 +602,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     await page.route("**/api/variant?id=few", async (route) => {
       const response = await route.fetch();
-      return route.fulfill({ json: { ...(await response.json()), value: { from: "compact" } } });
+      return route.fulfill({ json: { ...(await response.json()), value: { tools: ["git_diff"] } } });
     });
     await page.reload();
     await page.getByText("The file has changed: your unsaved draft of few is gone.").waitFor({ timeout: 10_000 });
