@@ -54,7 +54,7 @@ export async function draftPrefixed({ visitor, ask }) {
     await filter({});
     const rows = page.locator(".grid tbody tr:not(.group)", { has: page.locator("input:checked") });
     const checked = (await rows.locator("th").allTextContents()).map((it) => it.trim());
-    equal(checked.toSorted(), tools.map((it) => it.split(":")[1]).toSorted(), "the boxes");
+    equal(checked.toSorted(), tools.map((it) => it.replace(":", "_")).toSorted(), "the boxes");
   }
 
   /** Shows the tools of the draft that these parameters leave. */
@@ -63,9 +63,17 @@ export async function draftPrefixed({ visitor, ask }) {
   /** Hides or lists a tool of a server. */
   async function toggle(server, name) {
     await filter({ server });
-    await row(name).locator("td").first().click();
+    await row(`${server}_${name}`).locator("td").first().click();
     await settled();
   }
+
+  await check("a tool is found by the name that clients see, and its row has it", async () => {
+    await open("standard", { q: "mirror_git_l*" });
+    const names = await page.locator(".grid tbody tr:not(.group) th").allInnerTexts();
+    equal(names, ["mirror_git_log"], "the rows");
+    await row("mirror_git_log").locator("th").click();
+    equal(await visitor.text(".panel h2"), "mirror_git_log", "the name of what opens");
+  });
 
   await check("“Only these” lists these tools of several servers", async () => {
     await open("standard", { q: "git_log" });
@@ -234,6 +242,10 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds((await visitor.text(".totals")).includes("as few"), "it is not compared with its parent");
     holds((await region("YAML of the variant").innerText()).startsWith("fewer:"), "the YAML is another");
     holds((await region("What changes in the file").innerText()).includes("fewer:"), "it is not added to the file");
+    const description = page.getByLabel("Description");
+    await description.fill("Less of it.");
+    await settled();
+    equal(asked.at(-1).value, { from: "few", description: "Less of it." }, "the draft, described");
     await undo.click();
     await page.waitForFunction(() => location.hash.includes("variant=few") && !location.hash.includes("fewer"));
     equal(await page.locator(".choices option", { hasText: "fewer" }).count(), 0, "variants that were discarded");
@@ -263,6 +275,25 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     const [toolNoun, callNoun] = [tools === 1 ? "tool" : "tools", calls === 1 ? "call" : "calls"];
     const message = `${number(tools)} ${toolNoun} of ${number(calls)} ${callNoun}: ${number(before)} → ${number(tokens)} tokens`;
     equal(await visitor.text(".step p[role=status]"), message, "what it saves");
+    await undo.click();
+  });
+
+  await check("a suggestion says how often each of its tools was called, by how many people, and what it does", async () => {
+    const used = [
+      { server: "git", name: "git_log", calls: 12, people: 2 },
+      { server: "git", name: "git_commit", calls: 1, people: 1 },
+    ];
+    const proposal = { id: "robot", calls: 13, tools: 2, used, value: { tools: ["git_log", "git_commit"] } };
+    await page.route("**/api/suggest?*", (route) => route.fulfill({ json: proposal }));
+    await open("few");
+    await button("Suggest a variant").click();
+    await row("git_commit").getByText("1 call, by 1 person · writes").waitFor({ timeout: 5_000 });
+    await row("git_log").getByText("12 calls, by 2 people · only reads").waitFor({ timeout: 5_000 });
+    const drafted = page.waitForRequest((request) => request.url().endsWith("/api/draft"), { timeout: 5_000 });
+    await row("git_commit").locator("td").first().click();
+    await drafted;
+    equal(asked.at(-1).value.tools, ["git_log"], "the tools without the one that was taken out");
+    await page.unrouteAll({ behavior: "wait" });
     await undo.click();
   });
 
@@ -313,10 +344,16 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await open("few");
     const status = await ask("/api/status");
     await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
+    let lastSave = null;
     await page.route("**/api/variant?id=fewer", (route) =>
-      route.fulfill({ json: { id: "fewer", value: { from: "few", tools: ["git_log"] }, yaml: "", clients: ["vs-code"], digest: "" } }),
+      route.fulfill({ json: { id: "fewer", value: { from: "few", tools: ["git_log"] }, yaml: "", clients: ["vs-code"], digest: "", lastSave } }),
     );
-    for (const what of ["save", "undo"]) await page.route(`**/api/${what}`, (route) => route.fulfill({ json: { isUsed: true, outcome: what } }));
+    for (const what of ["save", "undo"]) {
+      await page.route(`**/api/${what}`, (route) => {
+        lastSave = what === "save" ? { variant: "fewer", at: 1_795_941_000, isNew: true } : null;
+        return route.fulfill({ json: { isUsed: true, outcome: what } });
+      });
+    }
     await copyAs("fewer");
     const field = page.getByLabel("Clients that get it");
     await visitor.view("/draft?variant=fewer&q=git_log");
@@ -329,7 +366,9 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     equal([await field.inputValue(), asked.at(-1)], ["vs-code", { id: "fewer", value: draft.value }], "what is saved");
     holds(await undo.isDisabled(), "something is left");
-    await button("Undo the last save").click();
+    const link = page.getByRole("link", { name: "See what vs-code gets now" });
+    equal(await link.getAttribute("href"), "#/who?initialize=%7B%22clientInfo%22%3A%7B%22name%22%3A%22vs-code%22%7D%7D", "the link");
+    await button(/^Undo the save of fewer at \d\d:\d\d:\d\d$/).click();
     await page.getByText("Undone.").waitFor({ timeout: 5_000 });
     await settled();
     equal([await field.inputValue(), asked.at(-1)], ["vs-code", draft], "the draft");
@@ -344,6 +383,11 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
     const sent = [];
     let answer = { status: 409, json: { error: "the file was changed since the page read it" } };
+    let lastSave = null;
+    await page.route("**/api/variant?*", async (route) => {
+      const response = await route.fetch();
+      return route.fulfill({ json: { ...(await response.json()), lastSave } });
+    });
     await page.route("**/api/save", (route) => {
       sent.push(route.request().postDataJSON());
       return route.fulfill(answer);
@@ -361,15 +405,23 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.getByText("The file cannot be read again.").waitFor({ state: "detached", timeout: 5_000 });
     await settled();
     answer = { json: { isUsed: true, outcome: "vary.yaml reloaded: <b>1 changed</b>" } };
+    lastSave = { variant: "few", at: 1_795_941_000, isNew: false };
     await save.click();
     await page.getByText("Saved.").waitFor({ timeout: 5_000 });
     await page.getByText("reloaded: <b>1 changed</b>").waitFor({ timeout: 5_000 });
-    await button("Undo the last save").waitFor({ timeout: 5_000 });
+    const undoSave = button(/^Undo the save of few at/);
+    await undoSave.waitFor({ timeout: 5_000 });
+    // The gateway has it, not the page.
+    await page.reload();
+    await undoSave.waitFor({ timeout: 10_000 });
     const { value, digest } = await ask("/api/variant?id=few");
     equal(sent.at(-1), { id: "few", value: { ...value, tools: { exclude: [...value.tools.exclude, "git_diff"] } }, digest }, "what was sent");
-    await page.route("**/api/undo", (route) => route.fulfill({ json: { isUsed: false, outcome: "`listen` needs a restart" } }));
-    await button("Undo the last save").click();
-    await button("Undo the last save").waitFor({ state: "detached", timeout: 5_000 });
+    await page.route("**/api/undo", (route) => {
+      lastSave = null;
+      return route.fulfill({ json: { isUsed: false, outcome: "`listen` needs a restart" } });
+    });
+    await undoSave.click();
+    await undoSave.waitFor({ state: "detached", timeout: 5_000 });
     equal(await visitor.text("main .problem"), "Undone. Vary does not use it: listen needs a restart", "the outcome");
     await page.unrouteAll({ behavior: "wait" });
     visitor.wanted(409);
@@ -388,6 +440,10 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await undo.click();
     await settled();
     equal([await field.inputValue(), asked.at(-1).clients], ["", undefined], "the clients, undone");
+    await page.getByRole("group", { name: "Clients that were seen" }).getByText("claude-code").click();
+    await settled();
+    equal([await field.inputValue(), asked.at(-1).clients], ["claude-code", ["claude-code"]], "a client that was seen");
+    await undo.click();
   });
 
   await check("a tool can be renamed and described", async () => {
@@ -521,6 +577,62 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await undo.click();
     await settled();
     equal((await cells("git_diff"))[1], "listed", "the tool, after “undo”");
+  });
+
+  await check("a draft outlasts a reload of the page, in the storage of the tab, without the token", async () => {
+    await open("few");
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    await page.reload();
+    await page.locator(".totals").waitFor({ timeout: 10_000 });
+    await settled();
+    equal((await cells("git_diff"))[1], "hidden", "the tool");
+    const [stored, token] = await page.evaluate(() => ["vary-drafts", "vary-token"].map((it) => sessionStorage.getItem(it)));
+    holds(stored.includes("git_diff") && !stored.includes(token), stored);
+    await undo.click();
+    await page.reload();
+    await page.locator(".totals").waitFor({ timeout: 10_000 });
+    await settled();
+    equal(await page.evaluate(() => sessionStorage.getItem("vary-drafts")), "[]", "what is stored of a draft that was discarded");
+  });
+
+  await check("a draft of a variant that changed in the file before a reload is dropped with a sentence", async () => {
+    await open("few");
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    await page.route("**/api/variant?id=few", async (route) => {
+      const response = await route.fetch();
+      return route.fulfill({ json: { ...(await response.json()), value: { tools: ["git_diff"] } } });
+    });
+    await page.reload();
+    await page.getByText("The file has changed: your unsaved draft of few is gone.").waitFor({ timeout: 10_000 });
+    await settled();
+    holds(await undo.isDisabled(), "there is a draft");
+    equal((await cells("git_diff"))[1], "listed", "the tool");
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
+  await check("a link to a tool of a variant finds its row, with the focus on its box", async () => {
+    await open("few", { tool: "git:git_diff" });
+    equal([await page.getByLabel("Filter tools").inputValue(), await page.getByRole("combobox", { name: "Server", exact: true }).inputValue()], ["git_diff", "git"], "the filter");
+    const focused = await page.evaluate(() => [document.activeElement.innerText.trim(), document.activeElement.closest("tr").querySelector("th").innerText]);
+    equal(focused, ["listed", "git_diff"], "the cell with the focus, and its row");
+    await page.keyboard.press("Enter");
+    await settled();
+    equal((await cells("git_diff"))[1], "hidden", "the tool");
+    await undo.click();
+  });
+
+  await check("the tools take the height of the window, and the difference is beside them where there is room", async () => {
+    for (const [width, isBeside] of [[1400, true], [1100, false], [380, false]]) {
+      await page.setViewportSize({ width, height: 900 });
+      await open("few");
+      const [list, review] = await Promise.all([".grid", ".texts"].map((it) => page.locator(it).boundingBox()));
+      holds(list.height > 700, `the list is ${list.height} pixels high`);
+      equal(review.x > list.x + list.width, isBeside, `beside the list at ${width} pixels`);
+      await visitor.fits();
+    }
+    await page.setViewportSize({ width: 1400, height: 900 });
   });
 
   await check("hostile tools can be drafted, and are text", async () => {

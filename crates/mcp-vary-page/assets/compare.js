@@ -68,7 +68,7 @@ function ToolChoice({ catalog, params }) {
 const isReadOnly = (annotations) => annotations?.readOnlyHint === true;
 
 /** What a tool does, as its server declares. */
-function effect(annotations) {
+export function effect(annotations) {
   if (isReadOnly(annotations)) return "only reads";
   return annotations?.destructiveHint === false ? "writes" : "writes, may destroy";
 }

@@ -1,9 +1,10 @@
 // What a draft is as text, what it changes in the file, and the bar that saves it.
 
 import { Component, createRef, html } from "./dom.js";
-import { count } from "./format.js";
+import { count, plural, saving, share, timeOfDay } from "./format.js";
 import { Confirm, Copy, Problem } from "./parts.js";
-import { LongText, visible } from "./text.js";
+import { LongText, Name, plain, visible } from "./text.js";
+import { linkToClient } from "./who.js";
 
 /** What the draft changes, and the variant as YAML, in the element `yaml`. */
 export function DraftTexts({ answer, isChanged, status, yaml }) {
@@ -21,8 +22,8 @@ const COPY_YAML = "Copy the YAML";
 const MAX_WARNINGS = 3;
 
 /**
- * What stays in sight: the totals, what is wrong, and what can be done with the draft. `save` writes it and `undo` takes that
- * back; `reread` reads the file, which is another than the page has read.
+ * What stays in sight: the totals, what is wrong, and what can be done with the draft. `save` writes it, and `undo` takes
+ * back the `lastSave`; `reread` reads the file, which is another than the page has read.
  */
 export class DraftBar extends Component {
   save = () => this.write("Saved.", this.props.save);
@@ -42,14 +43,16 @@ export class DraftBar extends Component {
     this.props.reread();
   };
 
-  render({ children, answer, status, isChanged, canSave, error, unread, yaml, discard, undo }, { isWriting, isAsking, outcome, unwritten }) {
+  render({ children, answer, status, isChanged, canSave, error, unread, yaml, discard, lastSave }, { isWriting, isAsking, outcome, unwritten }) {
     const isEmpty = answer?.tools.length > 0 && answer.tools.every((it) => it.shown === null);
     const save = () => (isEmpty ? this.setState({ isAsking: true }) : this.save());
     return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
       ${children}
       <div class="buttons">
         ${(unwritten ?? unread) && html`<button type="button" onClick=${this.reread}>Read the file again</button>`}
-        ${undo && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>Undo the last save</button>`}
+        ${status?.writes && lastSave && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>
+          Undo the save of <${Name} value=${lastSave.variant} limit=${40} /> at ${timeOfDay(lastSave.at)}
+        </button>`}
         <button type="button" disabled=${!isChanged || isWriting} onClick=${discard}>Discard changes</button>
         ${status?.writes && html`<button type="button" class="main" disabled=${!canSave || !!answer?.unsavable || isWriting} onClick=${save}>Save</button>`}
         ${status && !status.writes && answer && html`<${Copy} button=${COPY_YAML} text=${answer.yaml} box=${yaml} />`}
@@ -70,9 +73,24 @@ export class DraftBar extends Component {
 }
 
 /** What the reload said of a file that was written. */
-function Outcome({ title, isUsed, outcome }) {
+function Outcome({ title, isUsed, outcome, client }) {
   return html`<p class=${isUsed ? "note" : "problem"}>
     <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} <${LongText} value=${outcome} isSentence />
+    ${client && html` <a href=${linkToClient({ name: client })}>See what <${Name} value=${client} limit=${40} /> gets now</a>`}
+  </p>`;
+}
+
+/** What the draft costs, and what the variant costs now, or of a new one what it starts from. */
+export function Totals({ answer, before, parent, isNew, isPending, error }) {
+  if (!answer) return html`<p class="figures totals" role="status" aria-busy=${String(!error)}>${error ? "–" : "Counting …"}</p>`;
+  const { tokens, tools } = answer;
+  const shown = tools.filter((it) => it.shown !== null).length;
+  const size = tokens < before / 100 ? `${share(tokens, before)} of` : `${saving(tokens, before)} against`;
+  const baseline = isNew ? `${plain(parent?.id ?? "", 40)} with ${count(before)}` : `${count(before)} before`;
+  const difference = tokens === before ? `as ${isNew ? plain(parent.id, 40) : "before"}` : before ? `${size} ${baseline}` : "nothing before";
+  const state = error ? " (of the last valid draft)" : isPending ? " …" : "";
+  return html`<p class="figures totals" role="status" aria-busy=${String(!!isPending)}>
+    <strong>${plural(tokens, "token")}</strong>, ${difference} · ${count(shown)} of ${plural(tools.length, "tool")}${state}
   </p>`;
 }
 

@@ -2,24 +2,21 @@
 
 import { getTool } from "./api.js";
 import { Component, html } from "./dom.js";
-import { configName, override, overrideArgument, overrideOf } from "./draft-value.js";
+import { clientName, configName, override, overrideArgument, overrideOf } from "./draft-value.js";
 import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./form.js";
 import { count, saving } from "./format.js";
 import { CheckBox, Panel, Problem } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
 
 export class DraftTool extends Component {
-  /** The texts of values that are typed, and what is wrong with them, by the names of arguments. */
-  state = { texts: new Map(), problems: new Map() };
+  /** The texts of values that are typed, and what is wrong with each, by the names of arguments. */
+  state = { typed: new Map() };
 
-  async componentDidMount() {
-    try {
-      const { original } = await getTool(this.props.tool);
-      this.setState({ original });
-    } catch (error) {
+  componentDidMount() {
+    getTool(this.props.tool).then(({ original }) => this.setState({ original }), (error) => {
       this.setState({ error });
       this.props.failed(error);
-    }
+    });
   }
 
   name() {
@@ -34,20 +31,18 @@ export class DraftTool extends Component {
     this.props.change(overrideArgument(this.props.value, this.name(), argument.name, changes));
 
   fix = (argument, text) => {
-    const texts = new Map(this.state.texts).set(argument.name, text);
-    const problems = new Map(this.state.problems);
-    problems.delete(argument.name);
+    const typed = { text };
     try {
       this.setArgument(argument, { fixed: text === "" ? undefined : readValue(argument, text) });
     } catch (error) {
-      problems.set(argument.name, error.message);
+      typed.problem = error.message;
     }
-    this.setState({ texts, problems });
+    this.setState({ typed: new Map(this.state.typed).set(argument.name, typed) });
   };
 
   /** What stands in the field of a fixed value. */
   fixedText({ name, kind }, { fixed }) {
-    if (this.state.texts.has(name)) return this.state.texts.get(name);
+    if (this.state.typed.has(name)) return this.state.typed.get(name).text;
     if (fixed === undefined) return "";
     return kind === "text" && typeof fixed === "string" ? fixed : JSON.stringify(fixed);
   }
@@ -55,7 +50,7 @@ export class DraftTool extends Component {
   render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
     const known = overrideOf(value, this.name());
     const { isShown, shown, tokens } = now;
-    return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${tool.name} limit=${120} />`} close=${close}>
+    return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${clientName(tool)} limit=${120} />`} close=${close}>
       <p class="note">
         of the server <${Name} value=${tool.server} />, ${count(tool.tokens)} tokens as it lists it
         ${isShown && typeof shown === "string" && `, ${count(tokens)} in the draft (${saving(tokens, tool.tokens)})`}
@@ -89,7 +84,7 @@ function Argument({ argument, known, panel }) {
   const { name, at, isRequired } = argument;
   const all = known.arguments ?? {};
   const one = (Object.hasOwn(all, name) && all[name]) || {};
-  const problem = panel.state.problems.get(name);
+  const problem = panel.state.typed.get(name)?.problem;
   const id = `fixed-${at}`;
   const text = (member) => (event) => panel.setArgument(argument, { [member]: event.target.value || undefined });
   return html`<fieldset class="draft-argument">

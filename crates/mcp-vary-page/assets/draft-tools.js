@@ -1,7 +1,8 @@
 // The tools of a draft by server: which are listed, and the choice of many at once.
 
 import { html } from "./dom.js";
-import { NOTHING, pattern, rulesOf } from "./draft-value.js";
+import { NOTHING, clientName, pattern, rulesOf } from "./draft-value.js";
+import { effect } from "./compare.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { Choice, Filter, matcher } from "./parts.js";
@@ -16,20 +17,22 @@ const COLUMNS = [
   { id: "before", head: "before", kind: "c-number" },
   { id: "shown", head: "shown as", kind: "c-client" },
 ];
+/** For a suggestion, with how its tools were called. */
+const SUGGESTED = [...COLUMNS.filter((it) => it.id !== "before"), { id: "use", head: "called", kind: "c-wide" }];
 
 /** Which tools are in the table. */
 const STATES = [["", "all"], ["listed", "listed"], ["hidden", "hidden"]];
 
 /**
  * `now(tool)`: what the draft makes of it. `toggle(tools, isShown)` lists or hides them, and `only(tools, rules)` lists them
- * alone, by the rules.
+ * alone, by the rules. `used`: for a suggestion, the calls and people of each tool.
  */
-export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only }) {
+export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only, used }) {
   const groups = grouped(catalog, params, now);
   const rows = groups.flatMap((group) => [group, ...group.tools]);
   const tools = groups.flatMap((group) => group.tools);
   const isAll = tools.length === catalog.tools.filter((it) => it.name).length;
-  const cell = (row, column) => (row.tools ? headingCell(row, now) : toolCell(row, column, now(row), id));
+  const cell = (row, column) => (row.tools ? headingCell(row, now) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
   const open = (row, { id: column }) =>
     column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
   const set = (tools, isShown) => toggle(tools.filter((it) => now(it).isShown !== isShown), isShown);
@@ -41,17 +44,18 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only 
       only=${() => only(tools, rules(catalog, params, tools))} />
     ${tools.length === 0
       ? html`<p class="empty">No tool matches. Clear the filter, or choose all servers.</p>`
-      : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${COLUMNS} isHeading=${(row) => row.tools}
+      : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${used ? SUGGESTED : COLUMNS} isHeading=${(row) => row.tools}
           openHeading=${({ tools }) => set(tools, !tools.every((it) => now(it).isShown))} ...${{ rows, cell, open, selected }} />`}
   </section>`;
 }
 
-/** The tools that the filters leave, by server. A tool is found by the name that the draft gives it, too. */
+/** The tools that the filters leave, by server. A tool is found by each of its names. */
 function grouped(catalog, params, now) {
   const matches = matcher(params.get("q") ?? "");
   const server = params.get("server");
   const state = params.get("state");
-  const isIn = (it) => it.name && (matches(it.name) || matches(now(it).shown ?? "")) && (!state || now(it).isShown === (state === "listed"));
+  const isFound = (it) => [it.name, clientName(it), now(it).shown ?? ""].some(matches);
+  const isIn = (it) => it.name && isFound(it) && (!state || now(it).isShown === (state === "listed"));
   const servers = catalog.servers.filter((it) => !server || it === server);
   const groups = servers.map((name) => ({ server: name, tools: catalog.tools.filter((it) => it.server === name && isIn(it)) }));
   return groups.filter((it) => it.tools.length > 0);
@@ -85,17 +89,24 @@ function headingCell({ server, tools }, now) {
     <span class="faint"> ${count(listed)} of ${plural(tools.length, "tool")}</span></span>`;
 }
 
-function toolCell(row, { id: column }, { isShown, shown, tokens }, id) {
-  if (column === "name") return html`<${Name} value=${row.name} />`;
+function toolCell(row, { id: column }, { isShown, shown, tokens }, id, use) {
+  if (column === "name") return html`<${Name} value=${clientName(row)} />`;
+  if (column === "use") return use && useOf(use, row);
   if (column === "before") return row.variants[id] ? count(row.variants[id].tokens) : "–";
   if (column === "listed") {
-    return html`<${Box} label=${plain(row.name, 60)} isChecked=${isShown} />
+    return html`<${Box} label=${plain(clientName(row), 60)} isChecked=${isShown} />
       ${isShown ? "listed" : html`<span class="hidden-tool">hidden</span>`}`;
   }
   if (!isShown) return "–";
   if (typeof shown !== "string") return "…";
   if (column === "tokens") return count(tokens);
-  return html`<span class=${shown === row.name ? "faint" : "mark renamed"}><${Name} value=${shown} /></span>`;
+  return html`<span class=${shown === clientName(row) ? "faint" : "mark renamed"}><${Name} value=${shown} /></span>`;
+}
+
+/** How often a tool of a suggestion was called, by how many people, and what it does as its server declares. */
+function useOf({ calls, people }, { annotations }) {
+  const callers = people > 0 && `, by ${count(people)} ${people === 1 ? "person" : "people"}`;
+  return html`${plural(calls, "call")}${callers} · ${effect(annotations)}`;
 }
 
 /** A check box in a cell: the cell is what Tab and Enter reach, and its table what a click does. */

@@ -3,6 +3,9 @@
 /** The name of a tool in lists, with the prefix of its server if it has one; `undefined` if each variant renames or hides it. */
 const listedName = ({ variants }) => Object.values(variants).find((it) => it && !it.renamed)?.name;
 
+/** What clients call a tool, as far as variants do not rename it. */
+export const clientName = (tool) => listedName(tool) ?? tool.name;
+
 /** Whether another server lists a tool of the same name. */
 const isShared = (catalog, { server, name }) => catalog.tools.some((it) => it.name === name && it.server !== server);
 

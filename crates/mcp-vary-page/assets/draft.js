@@ -2,13 +2,13 @@
 
 import { get, post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
-import { DraftBar, DraftTexts } from "./draft-file.js";
+import { DraftBar, DraftTexts, Totals } from "./draft-file.js";
 import { Suggest } from "./draft-suggest.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
 import { configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
 import { Wrong, describedBy } from "./form.js";
-import { count, plural, saving, share } from "./format.js";
+import { count, plural } from "./format.js";
 import { CheckBox, Choice, Confirm, Pending } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
@@ -16,13 +16,18 @@ import { openTool, toolKey } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
 const PACE = 300;
+/** Clients that were seen and have a box; others can be typed. */
+const MOST_SEEN = 24;
 
-/** What is changed, by variant: `{value, clients}`, where `clients` is a text. It lasts until the page is loaded again. */
-const drafts = new Map();
+/** The item of the tab's storage that has the drafts while the page is loaded again. */
+const STORED = "vary-drafts";
+/** What is changed, by variant: `{value, clients, saved}`, where `clients` is a text, and `saved` is what the file had. */
+const drafts = new Map(JSON.parse(sessionStorage.getItem(STORED) ?? "[]"));
+addEventListener("pagehide", () => sessionStorage.setItem(STORED, JSON.stringify([...drafts])));
+/** The variants of drafts from before the page was loaded: the file may be another by now. */
+const unchecked = new Set(drafts.keys());
 /** The ids of variants that are drafted here, and whether the file has them by now. */
-const created = new Map();
-/** `{id, draft, wasNew}` of the last save, as long as it can be undone: it stays so while one looks at another view. */
-let lastSave = null;
+const created = new Map([...drafts.keys()].map((id) => [id, false]));
 
 export class Draft extends Component {
   grid = createRef();
@@ -34,6 +39,9 @@ export class Draft extends Component {
   state = { toggled: new Map() };
 
   async componentDidMount() {
+    const tool = openTool(this.props.params);
+    this.isLinked = tool && !this.props.params.get("q");
+    if (this.isLinked) replace({ q: tool.name, server: tool.server });
     try {
       const catalog = await get("/api/catalog");
       catalog.variants.forEach((it) => created.delete(it.id));
@@ -64,25 +72,39 @@ export class Draft extends Component {
     return ids.includes(named) ? named : ids[0];
   }
 
-  async load() {
+  load() {
     const id = this.id();
     if (id === undefined) return;
     clearTimeout(this.timer);
     this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null, unread: null });
-    try {
-      await this.read(id);
-    } catch (error) {
-      this.fail(error);
-    }
+    this.read(id).catch((error) => this.fail(error));
   }
 
   /** Reads the variant as the file has it; what was changed here stays. */
   async read(id) {
-    const { value, clients, digest } = await written(isNew(id) ? this.state.catalog.variants[0].id : id);
+    const { value, clients, digest, lastSave } = await written(isNew(id) ? this.state.catalog.variants[0].id : id);
     const saved = isNew(id) ? { value: {}, clients: "" } : { value, clients: clients.join("\n") };
-    const draft = drafts.get(id) ?? saved;
-    const inherited = await inheritedTools(id, draft.value, this.state.catalog);
-    if (this.id() === id) this.setState({ saved, digest, inherited, ...(drafts.get(id) ?? draft) }, () => this.ask());
+    const before = unchecked.delete(id) && drafts.get(id)?.saved;
+    if (before && !same(before, saved)) {
+      drafts.delete(id);
+      if (isNew(id)) created.delete(id);
+      this.setState({ outdated: id });
+    }
+    const inherited = await inheritedTools(id, (drafts.get(id) ?? saved).value, this.state.catalog);
+    if (this.id() !== id) return;
+    const draft = drafts.get(id);
+    if (draft) drafts.set(id, { ...draft, saved });
+    this.setState({ ...saved, ...draft, saved, digest, lastSave, inherited }, () => {
+      this.focusLinked();
+      this.ask();
+    });
+  }
+
+  /** Moves the focus to the box of a tool that another view links to. */
+  focusLinked() {
+    const open = this.isLinked && document.querySelector('.step [aria-selected="true"]');
+    if (open) this.grid.current.focus(Number(open.dataset.cell.split("-")[0]), 1);
+    this.isLinked = false;
   }
 
   /** Reads everything again, for a file that was written. */
@@ -98,23 +120,22 @@ export class Draft extends Component {
 
   /** Writes the draft into the file. What is changed meanwhile stays. */
   save = async () => {
-    const { id, digest } = this.state;
+    const { id, digest, clients } = this.state;
     const draft = drafts.get(id);
     const outcome = await post("/api/save", { ...this.sent(), digest });
-    lastSave = { id, draft, wasNew: isNew(id) };
-    if (drafts.get(id) === draft) drafts.delete(id);
+    if (same(drafts.get(id), draft)) drafts.delete(id);
     if (isNew(id)) created.set(id, true);
     await this.reread();
-    return outcome;
+    return { ...outcome, client: names(clients)[0]?.replaceAll("*", "") };
   };
 
   /** Takes the last save out of the file. What it wrote is an unsaved draft again. */
   undoSave = async () => {
+    const { variant: id, isNew: wasNew } = this.state.lastSave;
+    const { value, clients } = await written(id);
     const outcome = await post("/api/undo", {});
-    const { id, draft, wasNew } = lastSave;
-    lastSave = null;
     if (wasNew) created.set(id, false);
-    if (!drafts.has(id)) drafts.set(id, draft);
+    if (!drafts.has(id)) drafts.set(id, { value, clients: clients.join("\n") });
     await this.reread();
     return outcome;
   };
@@ -131,8 +152,8 @@ export class Draft extends Component {
   }
 
   change = (value, clients = this.state.clients) => {
-    drafts.set(this.state.id, { value, clients });
-    this.setState({ value, clients, isPending: true });
+    drafts.set(this.state.id, { value, clients, saved: this.state.saved });
+    this.setState({ value, clients, isPending: true, outdated: null });
     this.asked += 1;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(), PACE);
@@ -145,22 +166,23 @@ export class Draft extends Component {
   };
 
   /** Drafts the variant that was suggested for a client: from the one it gets, so that its names and fixed values stay. */
-  suggested = async ({ id, value, calls, tools }, client) => {
+  suggested = async ({ id, value, calls, tools, used }, client) => {
     const isKnown = this.ids().includes(id) && !isNew(id);
     const clients = new Set([...(isKnown ? (await written(id)).clients : []), pattern(client.name)]);
     if (!this.isMounted) return;
     const from = this.state.catalog.variants.some((it) => it.id === client.variant) && client.variant !== id && client.variant;
     const draft = { value: { ...(from && { from }), ...value }, clients: [...clients].join("\n") };
-    const take = () => this.take(id, draft, `${plural(tools, "tool")} of ${plural(calls, "call")}`);
+    const suggestion = { id, value: draft.value, used, of: `${plural(tools, "tool")} of ${plural(calls, "call")}` };
+    const take = () => this.take(draft, suggestion);
     return drafts.has(id) ? this.setState({ replacing: { id, take } }) : take();
   };
 
-  /** Shows a draft that was suggested; `of` says of what it is made. */
-  take(id, draft, of) {
-    this.setState({ replacing: null, suggestion: { value: draft.value, of } });
-    if (id === this.state.id) this.change(draft.value, draft.clients);
-    else drafts.set(id, draft);
-    this.show(id, { q: "", server: "", state: "listed" });
+  /** Shows a draft that was suggested; `of` says of what it is made, and `used` how its tools were used. */
+  take(draft, suggestion) {
+    this.setState({ replacing: null, suggestion });
+    if (suggestion.id === this.state.id) this.change(draft.value, draft.clients);
+    else drafts.set(suggestion.id, draft);
+    this.show(suggestion.id, { q: "", server: "", state: "listed" });
   }
 
   /** Shows the draft of a variant, which may be new. */
@@ -210,7 +232,7 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params }, { catalog, value, clients, error }) {
+  render({ params, status }, { catalog, value, clients, error, answer }) {
     if (catalog?.variants.length === 0) return NO_VARIANT;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
@@ -219,30 +241,38 @@ export class Draft extends Component {
     const compared = this.compared();
     return html`
       <p class="note">Change a variant and see what that would save. Clients do not see it until you save it.</p>
-      <${Step} number="1" title="Start from">${this.renderStart(compared)}<//>
-      <${Step} number="2" title="Tools">${this.renderTools(compared, tool, row, isOfTool && error)}<//>
-      <${Step} number="3" title="Clients">
-        <label class="field"
-          >Clients that get it, a name a line
-          <textarea rows="2" value=${clients} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => this.change(value, event.target.value)}></textarea>
-        </label>
-      <//>
-      ${this.renderReview(compared, isOfTool ? null : error)}
+      <div class="drafting">
+        <div>
+          <${Step} number="1" title="Start from">${this.renderStart(compared)}<//>
+          <${Step} number="2" title="Tools">${this.renderTools(compared, tool, row, isOfTool && error)}<//>
+          <${Step} number="3" title="Clients">
+            <${Clients} text=${clients} seen=${status?.clients ?? []} set=${(text) => this.change(value, text)} />
+          <//>
+        </div>
+        <${Step} number="4" title="Review"><${DraftTexts} isChanged=${compared.isChanged} ...${{ answer, status, yaml: this.yaml }} /><//>
+      </div>
+      ${this.renderBar(compared, isOfTool ? null : error)}
     `;
   }
 
-  /** What the draft is compared with: the variant itself, or of a new one what it starts from. */
+  /** What the draft is compared with, the variant itself or of a new one what it starts from, and whether it differs from the file. */
   compared() {
-    const { catalog, id, value, answer } = this.state;
+    const { catalog, id, value, saved, answer } = this.state;
     const parent = catalog.variants.find((it) => it.id === (isNew(id) ? (value.from ?? catalog.baseline) : id));
-    return { parent, before: (!isNew(id) && answer?.before) || parent?.tokens };
+    const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
+    return { parent, before: (!isNew(id) && answer?.before) || parent?.tokens, isChanged };
   }
 
-  renderStart({ before }) {
-    const { id, value, answer, error, isPending, suggestion, replacing } = this.state;
+  renderStart({ parent, before }) {
+    const { id, value, answer, error, isPending, suggestion, replacing, outdated } = this.state;
     const now = answer && !isPending && !error ? plural(answer.tokens, "token") : "…";
     return html`
+      ${outdated && html`<p class="problem" role="alert">The file has changed: your unsaved draft of <${Name} value=${outdated} /> is gone.</p>`}
       <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
+      <label class="field wide-field">Description
+        <input value=${value.description ?? ""} placeholder=${plain(parent?.description ?? "for whom or what it is", 120)} autocomplete="off"
+          onInput=${(event) => this.change({ ...value, description: event.target.value || undefined })} />
+      </label>
       <${Suggest} clients=${this.props.status?.clients} suggested=${this.suggested} failed=${this.props.failed} />
       ${replacing &&
       html`<${Confirm} title="This replaces your draft" button="Replace it" yes=${replacing.take} no=${() => this.setState({ replacing: null })}>
@@ -253,33 +283,32 @@ export class Draft extends Component {
   }
 
   renderTools({ parent }, tool, row, error) {
-    const { catalog, id, value, answer, toggled, undone } = this.state;
+    const { catalog, id, value, answer, toggled, undone, suggestion } = this.state;
     const { params, failed } = this.props;
     const { change, toggle, only, close, grid } = this;
     const now = figures(parent?.id, answer, toggled);
+    const used = suggestion?.id === id ? new Map(suggestion.used.map((it) => [toolKey(it), it])) : null;
     return html`
       <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => change(setCompact(id, value, event.target.checked))}>
         compact: first sentences and short schemas
       <//>
       <div class=${row ? "split" : ""}>
-        <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only }} />
+        <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
         ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
       </div>
       <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />
     `;
   }
 
-  /** The last step, and the bar. `error`: what is wrong with the variant as a whole. */
-  renderReview(compared, error) {
-    const { id, value, saved, answer, isPending, unread } = this.state;
+  /** `error`: what is wrong with the variant as a whole. */
+  renderBar(compared, error) {
+    const { id, value, answer, isPending, unread, lastSave } = this.state;
     const { status, failed } = this.props;
-    const { yaml, save, discard, reread } = this;
-    const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
+    const { yaml, save, discard, reread, undoSave: undo } = this;
     const isCopy = isNew(id) && same(value, { from: value.from }) && this.sent().clients === undefined;
     return html`
-      <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, isChanged, status, yaml }} /><//>
-      <${DraftBar} ...${{ answer, status, isChanged, failed, yaml, error, unread, save, discard, reread }}
-        canSave=${isChanged && !isCopy && answer?.diff !== "" && !this.state.error && !isPending} undo=${lastSave && this.undoSave}>
+      <${DraftBar} ...${{ answer, status, failed, yaml, error, unread, lastSave, save, discard, reread, undo }}
+        isChanged=${compared.isChanged} canSave=${compared.isChanged && !isCopy && answer?.diff !== "" && !this.state.error && !isPending}>
         <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
       <//>
     `;
@@ -338,19 +367,20 @@ function Start({ ids, id, create }) {
   </div>`;
 }
 
-/** What the draft costs, and what the variant costs now, or of a new one what it starts from. */
-function Totals({ answer, before, parent, isNew, isPending, error }) {
-  if (!answer) return html`<p class="figures totals" role="status" aria-busy=${String(!error)}>${error ? "–" : "Counting …"}</p>`;
-  const { tokens, tools } = answer;
-  const shown = tools.filter((it) => it.shown !== null).length;
-  const isFar = tokens > 10 * before || tokens < before / 100;
-  const size = !isFar ? `${saving(tokens, before)} against` : tokens > before ? `${count(Math.round(tokens / before))} times` : `${share(tokens, before)} of`;
-  const baseline = isNew ? `${plain(parent?.id ?? "", 40)} with ${count(before)}` : `${count(before)} before`;
-  const difference = tokens === before ? `as ${isNew ? plain(parent.id, 40) : "before"}` : before ? `${size} ${baseline}` : "nothing before";
-  const state = error ? " (of the last valid draft)" : isPending ? " …" : "";
-  return html`<p class="figures totals" role="status" aria-busy=${String(!!isPending)}>
-    <strong>${plural(tokens, "token")}</strong>, ${difference} · ${count(shown)} of ${plural(tools.length, "tool")}${state}
-  </p>`;
+/** The clients that get a variant: boxes for those that were seen, and a text of names or patterns. */
+function Clients({ text, seen, set }) {
+  const chosen = names(text);
+  // A name that is not one line cannot be in the text.
+  const known = [...new Set(seen.map((it) => pattern(it.client.name ?? "")))].filter((it) => same(names(it), [it]));
+  const toggle = (name) => set((chosen.includes(name) ? chosen.filter((it) => it !== name) : [...chosen, name]).join("\n"));
+  const box = (it) => html`<${CheckBox} key=${it} checked=${chosen.includes(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
+  return html`
+    ${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend>${known.sort().slice(0, MOST_SEEN).map(box)}</fieldset>`}
+    <label class="field wide-field"
+      >Clients that get it, a name a line
+      <textarea rows="2" value=${text} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => set(event.target.value)}></textarea>
+    </label>
+  `;
 }
 
 /** The variant as JSON, for what has no field here. */
@@ -360,16 +390,16 @@ class Whole extends Component {
     try {
       const value = JSON.parse(text);
       if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("a variant is an object");
-      this.setState({ text, error: null });
+      this.setState({ text, typed: value, error: null });
       this.props.change(value);
     } catch (error) {
       this.setState({ text, error });
     }
   };
 
-  render({ value }, { text, error }) {
+  render({ value }, { text, typed, error }) {
     // What is typed stays as it is, until something else changes the variant.
-    const isTyped = error || (text && means(text, value));
+    const isTyped = error || typed === value;
     return html`<details class="question">
       <summary>All its settings, as JSON</summary>
       <label class="field json"
@@ -379,14 +409,5 @@ class Whole extends Component {
         <${Wrong} id="whole-wrong" problem=${error && `This cannot be read: ${error.message}.`} />
       </label>
     </details>`;
-  }
-}
-
-/** Whether a text is this value as JSON. */
-function means(text, value) {
-  try {
-    return same(JSON.parse(text), value);
-  } catch {
-    return false;
   }
 }

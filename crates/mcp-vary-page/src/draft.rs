@@ -76,6 +76,30 @@ pub struct WrittenVariant {
     pub clients: Vec<String>,
     /// The digest of the configuration that has it.
     pub digest: String,
+    /// The last save, if it can be undone.
+    pub last_save: Option<VariantSave>,
+}
+
+/// A save of a variant from the page.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the program builds it")]
+pub struct VariantSave {
+    /// The id of the variant.
+    pub variant: String,
+    /// When it was written, in microseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// Whether the configuration had no such variant before.
+    pub is_new: bool,
+}
+
+impl VariantSave {
+    fn to_json(&self) -> Value {
+        json!({
+            "variant": self.variant,
+            "at": self.at / 1_000_000,
+            "isNew": self.is_new,
+        })
+    }
 }
 
 /// A variant that is written nowhere.
@@ -131,6 +155,7 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
             "yaml": written.yaml,
             "clients": written.clients,
             "digest": written.digest,
+            "lastSave": written.last_save.as_ref().map(VariantSave::to_json),
         })),
         Ok(None) => {
             let why = format!("the configuration has no variant `{id}`; send a draft to try one");

@@ -9,6 +9,7 @@
 //! | what would a change of a variant list? | `POST /api/draft`, by the [`VariantSource`] of the program |
 //! | what would suffice for a client? | `GET /api/suggest`, with the [`Usage`] of `vary suggest` |
 //! | how is it written into the file, and undone? | `POST /api/save` and `POST /api/undo`, unless writes are off |
+//! | which save can be undone? | `lastSave` of `GET /api/variant` |
 //! | what does each client get of the same call? | `POST /api/call`, unless calls are off |
 //!
 //! # Properties
@@ -32,6 +33,6 @@ mod response;
 mod review;
 mod suggest;
 
-pub use draft::{DraftedFile, DraftedVariant, VariantSource, WrittenVariant};
+pub use draft::{DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenVariant};
 pub use page::GatewayPage;
 pub use suggest::{ToolKey, ToolUse, Usage, UsedCall};

@@ -272,6 +272,8 @@ fn a_draft_is_saved_whole_or_not_at_all_and_undone() {
     fs::remove_file(&second).unwrap();
     assert_eq!(text(), before);
 
+    let last_save = || page.data("/api/variant?id=standard")["lastSave"].clone();
+    assert_eq!(last_save(), Value::Null);
     let saved = json_of(&page.post("/api/save", &change));
     assert_eq!(saved["isUsed"], true, "{saved}");
     let outcome = saved["outcome"].as_str().unwrap();
@@ -285,11 +287,17 @@ fn a_draft_is_saved_whole_or_not_at_all_and_undone() {
     let changed = "the file was changed since the page read it";
     page.refuses("/api/save", &change, changed);
 
+    let undoable = last_save();
+    assert_eq!(undoable["variant"], "few");
+    assert_eq!(undoable["isNew"], false);
+    assert!(undoable["at"].as_u64() > Some(1_700_000_000), "{undoable}");
     fs::write(&path, format!("{after}# More.\n")).unwrap();
+    assert_eq!(last_save(), Value::Null, "the file is another");
     page.refuses("/api/undo", &json!({}), changed);
     fs::write(&path, &after).unwrap();
     json_of(&page.post("/api/undo", &json!({})));
     assert_eq!(text(), before);
+    assert_eq!(last_save(), Value::Null, "it is undone");
     assert_eq!(server.end().0, Some(0));
     let records = fs::read_to_string(&audit).unwrap();
     for record in ["POST /api/save", "POST /api/undo", "config.reloaded"] {

@@ -21,6 +21,8 @@ pub struct UsedCall {
     client: String,
     tool: ToolKey,
     session: String,
+    /// Who called; `None` if the gateway tells no people apart.
+    person: Option<String>,
     /// `None` if they are not known.
     arguments: Option<Map<String, Value>>,
 }
@@ -44,6 +46,7 @@ pub struct Usage {
 pub struct ToolUse {
     calls: usize,
     sessions: BTreeSet<String>,
+    people: BTreeSet<String>,
     /// The arguments that each call gave, with one value.
     constant: Map<String, Value>,
 }
@@ -58,7 +61,7 @@ impl ToolKey {
 }
 
 impl UsedCall {
-    fn new(call: &Value, server: &Value, name: &Value) -> Option<Self> {
+    fn new(call: &Value, server: &Value, name: &Value, person: &Value) -> Option<Self> {
         if call["method"] != CALL || call["outcome"] == "denied" {
             return None;
         }
@@ -66,13 +69,15 @@ impl UsedCall {
             client: text(&call["client"]["name"]),
             tool: ToolKey::new(server, name)?,
             session: String::new(),
+            person: person.as_str().map(str::to_owned),
             arguments: None,
         })
     }
 
     /// A call in the history of a gateway; `None` unless a tool of a server was called.
     pub fn of_history(call: &Value) -> Option<Self> {
-        Self::new(call, &call["server"], &call["upstreamName"])
+        let (server, name) = (&call["server"], &call["upstreamName"]);
+        Self::new(call, server, name, &call["principal"])
     }
 
     /// The call that a record of an audit log is about; `None` unless a tool of a server was called.
@@ -81,6 +86,7 @@ impl UsedCall {
             return None;
         }
         let target = &record["target"];
+        let (server, name) = (&target["server"], &target["upstream_name"]);
         let arguments = match &record["arguments"] {
             Value::Null => Some(Map::new()),
             // A text that was cut cannot be read.
@@ -89,7 +95,7 @@ impl UsedCall {
         Some(Self {
             session: session(record),
             arguments,
-            ..Self::new(record, &target["server"], &target["upstream_name"])?
+            ..Self::new(record, server, name, &record["principal"]["id"])?
         })
     }
 }
@@ -134,6 +140,7 @@ impl Usage {
         let arguments = call.arguments.unwrap_or_default();
         let used = self.tools.entry(call.tool).or_default();
         used.sessions.insert(call.session);
+        used.people.extend(call.person);
         used.calls += 1;
         if used.calls == 1 {
             used.constant = arguments;
@@ -168,14 +175,24 @@ impl Usage {
         variant
     }
 
-    /// What is proposed, with what it saves: a variant of this `value` that was `drafted`.
+    /// What is proposed, with what it saves: a variant of this `value` that was `drafted`. `used` has the tools in the order of
+    /// those of the `value`.
     pub fn proposal(&self, value: &Value, catalog: &Value, drafted: &Value) -> Value {
         let mut variants = catalog["variants"].as_array().into_iter().flatten();
         let baseline = variants.find(|variant| variant["id"] == catalog["baseline"]);
+        let used = self.tools.iter().map(|(tool, used)| {
+            json!({
+                "server": tool.server,
+                "name": tool.name,
+                "calls": used.calls,
+                "people": used.people.len(),
+            })
+        });
         json!({
             "id": self.id(),
             "calls": self.calls,
             "tools": self.tools.len(),
+            "used": used.collect::<Value>(),
             "tokens": drafted["tokens"],
             "allTools": catalog["tools"].as_array().map_or(0, Vec::len),
             "allTokens": baseline.map(|variant| &variant["tokens"]),
@@ -288,6 +305,27 @@ mod tests {
         .map(|time| session(&record(time)));
         assert_eq!(morning, evening);
         assert_ne!(morning, tomorrow);
+    }
+
+    #[test]
+    fn a_proposal_has_the_calls_and_the_people_of_each_tool() {
+        let mut usage = Usage::of(Some("robot"));
+        for (tool, person) in [
+            ("log", json!("ann")),
+            ("log", json!("bob")),
+            ("add", Value::Null),
+        ] {
+            let call = json!({
+                "method": CALL, "client": {"name": "robot"}, "server": "git", "upstreamName": tool, "principal": person,
+            });
+            usage.add(UsedCall::of_history(&call).unwrap());
+        }
+        let used = json!([
+            {"server": "git", "name": "add", "calls": 1, "people": 0},
+            {"server": "git", "name": "log", "calls": 2, "people": 2},
+        ]);
+        let proposal = usage.proposal(&json!({}), &json!({}), &json!({}));
+        assert_eq!(proposal["used"], used);
     }
 
     #[test]

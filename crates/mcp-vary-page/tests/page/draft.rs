@@ -26,7 +26,11 @@ async fn a_variant_is_shown_as_it_is_written() {
     let yaml = "reader:\n  description: \"Only: reads\"\n  from: read-only\n  overrides:\n    tools:\n      odd:\n        \
          name: strange\n        arguments:\n          \"n\":\n            fixed: 3\n";
     assert_eq!(reader["value"], value);
-    assert_members(&reader, &json!({"id": "reader", "yaml": yaml}));
+    let last_save = json!({"variant": "second", "at": 1_795_941_000, "isNew": true});
+    assert_members(
+        &reader,
+        &json!({"id": "reader", "yaml": yaml, "lastSave": last_save}),
+    );
     let none = shown.get("/api/variant?id=none").await;
     assert_eq!(none.status, 404);
     let why = none.json()["error"].as_str().unwrap().to_owned();
@@ -255,6 +259,8 @@ async fn a_variant_is_suggested_from_what_a_client_called() {
         "id": "robot", "calls": 1, "tools": 1, "value": {"tools": ["odd"]}, "yaml": "robot:\n  tools: [odd]\n",
     });
     assert_members(&suggested, &expected);
+    let used = json!([{"server": "places", "name": "odd", "calls": 1, "people": 0}]);
+    assert_eq!(suggested["used"], used);
     let draft = json!({"id": "robot", "value": suggested["value"]});
     let draft = shown.post("/api/draft", &draft).await.json();
     assert_eq!(draft["tokens"], suggested["tokens"]);

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use mcp_vary_config::{FileVariants, Source, VariantEdit, clients_of_variant};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
-use mcp_vary_page::{DraftedFile, DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
+use mcp_vary_page::{
+    DraftedFile, DraftedVariant, GatewayPage, VariantSave, VariantSource, WrittenVariant,
+};
 pub(crate) use mcp_vary_testkit::prelude::*;
 use tokio::net::TcpListener;
 
@@ -113,6 +115,11 @@ impl VariantSource for FileText {
             yaml,
             clients: clients_of_variant("vary.yaml", &self.0, id).unwrap(),
             digest: mcp_vary_config::digest(&self.0),
+            last_save: Some(VariantSave {
+                variant: "second".to_owned(),
+                at: 1_795_941_000_000_000,
+                is_new: true,
+            }),
         }))
     }
 

@@ -230,7 +230,8 @@ impl OperatorListeners {
                 Ok(())
             }));
             let OperatorAddresses { file, only, .. } = self.addresses;
-            let page = page.with_variants(Arc::new(ServedVariants::new(file, only)));
+            let variants = ServedVariants::new(file, only, now_in_microseconds);
+            let page = page.with_variants(Arc::new(variants));
             self.operator.set_page(Arc::new(page));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {

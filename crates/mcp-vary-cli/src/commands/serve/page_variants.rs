@@ -7,7 +7,7 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_config::{
     FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
 };
-use mcp_vary_page::{DraftedFile, DraftedVariant, VariantSource, WrittenVariant};
+use mcp_vary_page::{DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenVariant};
 use serde_json::Value;
 
 use crate::commands::connect::file::ClientFile;
@@ -19,6 +19,8 @@ pub(crate) struct ServedVariants {
     path: Option<PathBuf>,
     /// The servers of the file that are served; all if there is none.
     only: Vec<String>,
+    /// Returns the microseconds since 1970-01-01 UTC.
+    clock: fn() -> u64,
     last_save: Lock<Option<LastSave>>,
 }
 
@@ -27,16 +29,18 @@ struct LastSave {
     before: String,
     /// The digest of the file that was written.
     digest: String,
+    save: VariantSave,
 }
 
 // Omits the text, which may contain secrets.
 mcp_vary_base::debug_by_name!(LastSave);
 
 impl ServedVariants {
-    pub(crate) fn new(path: Option<PathBuf>, only: Vec<String>) -> Self {
+    pub(crate) fn new(path: Option<PathBuf>, only: Vec<String>, clock: fn() -> u64) -> Self {
         Self {
             path,
             only,
+            clock,
             last_save: Lock::default(),
         }
     }
@@ -73,6 +77,13 @@ impl ServedVariants {
         Ok(file)
     }
 
+    /// The last save, if the file still has the digest that it had then.
+    fn last_save(&self, digest: &str) -> Option<VariantSave> {
+        let last = self.last_save.lock();
+        let undoable = last.as_ref().filter(|last| last.digest == digest);
+        undoable.map(|last| last.save.clone())
+    }
+
     /// Replaces the file, if the gateway can use the text.
     fn write(&self, file: &ClientFile, text: &str) -> Result<(), String> {
         let name = file.path.display().to_string();
@@ -102,12 +113,14 @@ impl VariantSource for ServedVariants {
             None => Vec::new(),
         };
         let digest = file.map_or_else(String::new, |(_, text)| digest(&text));
+        let last_save = self.last_save(&digest);
         let written = variants.value(id).zip(variants.yaml(id));
         Ok(written.map(|(value, yaml)| WrittenVariant {
             value,
             yaml,
             clients,
             digest,
+            last_save,
         }))
     }
 
@@ -155,17 +168,27 @@ impl VariantSource for ServedVariants {
         let before = file.text.clone().unwrap_or_default();
         let name = file.path.display().to_string();
         let edit = VariantEdit::new(&name, &before, id, value, clients)?;
+        let variants = FileVariants::read(&name, &before).map_err(|all| all.to_string())?;
         self.write(&file, &edit.text)?;
+        let save = VariantSave {
+            variant: id.to_owned(),
+            at: (self.clock)(),
+            is_new: variants.value(id).is_none(),
+        };
         let digest = digest(&edit.text);
-        *last = Some(LastSave { before, digest });
+        *last = Some(LastSave {
+            before,
+            digest,
+            save,
+        });
         Ok(())
     }
 
     fn undo(&self) -> Result<(), String> {
         let mut last = self.last_save.lock();
-        let save = last.as_ref().ok_or(NO_SAVE)?;
-        let file = self.unchanged(&save.digest)?;
-        self.write(&file, &save.before)?;
+        let saved = last.as_ref().ok_or(NO_SAVE)?;
+        let file = self.unchanged(&saved.digest)?;
+        self.write(&file, &saved.before)?;
         *last = None;
         Ok(())
     }
