@@ -1,6 +1,30 @@
-// What a client sends: the fields to paste it into, and clients to choose from.
+// Clients: how they are named, who called, the fields to paste what one sends into, and clients to choose from.
 
 import { html } from "./dom.js";
+import { Name, plain } from "./text.js";
+
+/** A client with its version, and the person who uses it. */
+export function ClientName({ client: { name, version }, person }) {
+  return html`<${Name} value=${name} limit=${60} />${version && html` <${Name} value=${version} limit=${24} />`}${person && html` · <${Name} value=${person} limit=${60} />`}`;
+}
+
+/** The same as a text without elements. */
+export const clientLabel = ({ name, version }, person) => plain([name, version, person && `· ${person}`].filter(Boolean).join(" "), 80);
+
+/** Who called, most calls first: clients with their people. Then the clients that were seen, and made none of the `calls`, which are the latest first. */
+export function callersOf(calls, seen) {
+  const callers = new Map();
+  const keyOf = ({ name, version }, ...person) => JSON.stringify([name, version, ...person]);
+  for (const { client, principal, variant, reason, variantRule, at } of calls.filter((it) => it.client?.name)) {
+    const key = keyOf(client, principal);
+    const caller = callers.get(key) ?? { client, principal, variant, reason, variantRule, at, calls: 0 };
+    callers.set(key, { ...caller, calls: caller.calls + 1 });
+  }
+  const all = [...callers.values()].sort((a, b) => b.calls - a.calls || b.at - a.at);
+  const known = new Set(all.map(({ client }) => keyOf(client)));
+  const others = seen.filter(({ client }) => client?.name && !known.has(keyOf(client)));
+  return [...all, ...others.map(({ client, variant, reason, rule, last }) => ({ client, variant, reason, variantRule: rule, at: last, calls: 0 }))];
+}
 
 /** The fields: their labels, what to paste, and how their text is read. */
 export const FIELDS = {

@@ -68,6 +68,40 @@ const NO_RULE = "no access rule that applies to the client allows it";
 const lacksPerson = ({ clients, results }) =>
   clients.every(({ key, claims }) => !key && !claims) && results.every(({ tool, error }) => !tool && error?.includes(NO_RULE));
 
+/** The data of a result; nothing if it is none, or Vary cut it. */
+function dataOf({ content, structuredContent }) {
+  if (JSON.stringify(content)?.includes("vary://result/")) return undefined;
+  if (structuredContent !== undefined) return structuredContent;
+  try {
+    return content.length === 1 ? JSON.parse(content[0].text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Data of which only the names and the kinds are left. Lists with other numbers of elements have the same. */
+function shapeOf(data) {
+  if (Array.isArray(data)) return [...new Set(data.map((it) => JSON.stringify(shapeOf(it))))].sort();
+  if (data === null || typeof data !== "object") return typeof data;
+  return Object.keys(data).sort().map((name) => [name, shapeOf(data[name])]);
+}
+
+/** How two results relate: "same" or "differs", if that is of the server; "unknown" where a variant can have chosen another form. */
+function agreement(one, other) {
+  const [data, before] = [dataOf(one), dataOf(other)];
+  const [text, textBefore] = [data, before].map((it) => JSON.stringify(it));
+  if (data === undefined || before === undefined) return JSON.stringify(one) === JSON.stringify(other) ? "same" : "unknown";
+  if (text === textBefore) return "same";
+  return JSON.stringify(shapeOf(data)) === JSON.stringify(shapeOf(before)) ? "differs" : "unknown";
+}
+
+/** What the tokens of a result are beside those of another one, which says something only if the server answered the same. */
+function compareTokens(it, compared) {
+  const relation = agreement(it.result, compared.result);
+  if (relation === "differs") return "the server’s answers differ";
+  return `${saving(it.tokens, compared.tokens)}${relation === "unknown" ? " *" : ""}`;
+}
+
 /** A row for each client: what it gets, and what that costs. */
 function Figures({ clients, results, compared }) {
   const rows = results.map((it, at) => [
@@ -75,13 +109,15 @@ function Figures({ clients, results, compared }) {
     html`<${Outcome} ...${it} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
-    it.result && it !== compared ? saving(it.tokens, compared?.tokens) : "–",
+    it.result && it !== compared ? compareTokens(it, compared) : "–",
     it.result ? count(it.bytes) : "–",
     it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
   const columns = ["client", "outcome", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
-  return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />`;
+  const isUnknown = results.some((it) => it.result && it !== compared && agreement(it.result, compared.result) === "unknown");
+  return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
+    ${isUnknown && html`<p class="note">* These results have another form, so nothing shows whether the server answered the same.</p>`}`;
 }
 
 /** What came of the call of one client, in a word. */
