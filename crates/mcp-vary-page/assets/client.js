@@ -11,20 +11,19 @@ export function ClientName({ client: { name, version }, person }) {
 /** The same as a text without elements. */
 export const clientLabel = ({ name, version }, person) => plain([name, version, person && `· ${person}`].filter(Boolean).join(" "), 80);
 
-/** Who called, most calls first: clients with their people. Then the clients that were seen, and made none of the `calls`, which are the latest first. */
+/** Who called, most calls first: clients with their people. Then those that were seen, and made none of the `calls`, which are the latest first. */
 export function callersOf(calls, seen) {
-  const callers = new Map();
   const keyOf = ({ name, version }, ...person) => JSON.stringify([name, version, ...person]);
-  for (const { client, principal, variant, reason, variantRule, at } of calls.filter((it) => it.client?.name)) {
-    const key = keyOf(client, principal);
-    const caller = callers.get(key) ?? { client, principal, variant, reason, variantRule, at, calls: 0 };
-    callers.set(key, { ...caller, calls: caller.calls + 1 });
-  }
-  const all = [...callers.values()].sort((a, b) => b.calls - a.calls || b.at - a.at);
-  const known = new Set(all.map(({ client }) => keyOf(client)));
+  const ofClients = calls.filter(({ client, principal }) => client?.name && principal !== OPERATOR);
+  const byCaller = Map.groupBy(ofClients, ({ client, principal }) => keyOf(client, principal));
+  const callers = [...byCaller.values()].map((all) => ({ ...all[0], calls: all.length })).sort((a, b) => b.calls - a.calls);
+  const known = new Set(callers.map(({ client }) => keyOf(client)));
   const others = seen.filter(({ client }) => client?.name && !known.has(keyOf(client)));
-  return [...all, ...others.map(({ client, variant, reason, rule, last }) => ({ client, variant, reason, variantRule: rule, at: last, calls: 0 }))];
+  return [...callers, ...others.map(({ rule, last, ...it }) => ({ ...it, variantRule: rule, at: last, calls: 0 }))];
 }
+
+/** Who makes the calls of this page. */
+const OPERATOR = "operator's page";
 
 /** The fields: their labels, what to paste, and how their text is read. */
 export const FIELDS = {
@@ -66,13 +65,9 @@ export function readClient(text) {
 }
 
 /** The texts of the fields that describe a client. */
-export function clientTexts(client) {
-  const texts = Object.keys(FIELDS).map((field) => {
-    const value = client[field];
-    if (field === "headers") return [field, Object.entries(value ?? {}).map((pair) => pair.join(": ")).join("\n")];
-    return [field, typeof value === "object" ? JSON.stringify(value) : value];
-  });
-  return Object.fromEntries(texts);
+export function clientTexts({ name, headers, ...client }) {
+  const texts = Object.entries(client).map(([field, value]) => [field, typeof value === "object" ? JSON.stringify(value) : value]);
+  return { ...Object.fromEntries(texts), headers: Object.entries(headers ?? {}).map((pair) => pair.join(": ")).join("\n") };
 }
 
 /** The text of a field of a form, without credentials. */
@@ -91,23 +86,21 @@ function Field({ name, value }) {
   return html`<label class="field">${label} ${input}</label>`;
 }
 
-const named = (name) => ({ initialize: { clientInfo: { name, version: "1" } } });
-
-const negotiating = (name, ...features) => ({
+const sends = (name, ...features) => ({
   initialize: {
     clientInfo: { name, version: "1" },
-    capabilities: { extensions: { "io.modelcontextprotocol/content-negotiation": { version: "1.0", features } } },
+    ...(features.length > 0 && { capabilities: { extensions: { "io.modelcontextprotocol/content-negotiation": { version: "1.0", features } } } }),
   },
 });
 
 /** Clients that everybody knows, and clients that negotiate, by their ids in the address. */
 export const PRESETS = {
-  "claude-code": { name: "Claude Code", ...named("claude-code") },
-  cursor: { name: "Cursor", ...named("cursor-vscode") },
-  "claude-ai": { name: "Claude Desktop", ...named("claude-ai") },
-  codex: { name: "Codex", ...named("codex-mcp-client") },
-  "vs-code": { name: "VS Code", ...named("Visual-Studio-Code") },
-  json: { name: "agent, format=json", ...negotiating("agent", "agent", "format=json") },
-  markdown: { name: "human, format=markdown", ...negotiating("human", "human", "format=markdown") },
-  any: { name: "any other client", ...named("any") },
+  "claude-code": { name: "Claude Code", ...sends("claude-code") },
+  cursor: { name: "Cursor", ...sends("cursor-vscode") },
+  "claude-ai": { name: "Claude Desktop", ...sends("claude-ai") },
+  codex: { name: "Codex", ...sends("codex-mcp-client") },
+  "vs-code": { name: "VS Code", ...sends("Visual-Studio-Code") },
+  json: { name: "agent, format=json", ...sends("agent", "agent", "format=json") },
+  markdown: { name: "human, format=markdown", ...sends("human", "human", "format=markdown") },
+  any: { name: "any other client", ...sends("any") },
 };

@@ -68,10 +68,8 @@ const NO_RULE = "no access rule that applies to the client allows it";
 const lacksPerson = ({ clients, results }) =>
   clients.every(({ key, claims }) => !key && !claims) && results.every(({ tool, error }) => !tool && error?.includes(NO_RULE));
 
-/** The data of a result; nothing if it is none, or Vary cut it. */
-function dataOf({ content, structuredContent }) {
-  if (JSON.stringify(content)?.includes("vary://result/")) return undefined;
-  if (structuredContent !== undefined) return structuredContent;
+/** The value that the only text of a result is. */
+function valueOf({ content }) {
   try {
     return content.length === 1 ? JSON.parse(content[0].text) : undefined;
   } catch {
@@ -79,27 +77,23 @@ function dataOf({ content, structuredContent }) {
   }
 }
 
-/** Data of which only the names and the kinds are left. Lists with other numbers of elements have the same. */
-function shapeOf(data) {
-  if (Array.isArray(data)) return [...new Set(data.map((it) => JSON.stringify(shapeOf(it))))].sort();
-  if (data === null || typeof data !== "object") return typeof data;
-  return Object.keys(data).sort().map((name) => [name, shapeOf(data[name])]);
+const isEqual = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** The names and kinds in a value, where each list has its first element only. */
+const shapeOf = (value) => JSON.stringify(value, (_, it) => (Array.isArray(it) ? it.slice(0, 1) : it && typeof it === "object" ? it : typeof it));
+
+/** Whether the server answered the same; `null` if that cannot be known, since a variant can have another form, and Vary can cut a result. */
+function isSameAnswer(one, other) {
+  const [value, before] = [one, other].map((it) => it.structuredContent ?? valueOf(it));
+  if (isEqual(one, other) || (value && isEqual(value, before))) return true;
+  const isCut = JSON.stringify([one, other]).includes("vary://result/");
+  return value && before && !isCut && shapeOf(value) === shapeOf(before) ? false : null;
 }
 
-/** How two results relate: "same" or "differs", if that is of the server; "unknown" where a variant can have chosen another form. */
-function agreement(one, other) {
-  const [data, before] = [dataOf(one), dataOf(other)];
-  const [text, textBefore] = [data, before].map((it) => JSON.stringify(it));
-  if (data === undefined || before === undefined) return JSON.stringify(one) === JSON.stringify(other) ? "same" : "unknown";
-  if (text === textBefore) return "same";
-  return JSON.stringify(shapeOf(data)) === JSON.stringify(shapeOf(before)) ? "differs" : "unknown";
-}
-
-/** What the tokens of a result are beside those of another one, which says something only if the server answered the same. */
-function compareTokens(it, compared) {
-  const relation = agreement(it.result, compared.result);
-  if (relation === "differs") return "the server’s answers differ";
-  return `${saving(it.tokens, compared.tokens)}${relation === "unknown" ? " *" : ""}`;
+/** The tokens of a result beside those of the baseline. */
+function tokensBeside({ result, tokens }, compared) {
+  const isSame = isSameAnswer(result, compared.result);
+  return isSame === false ? "the server’s answers differ" : `${saving(tokens, compared.tokens)}${isSame ? "" : " *"}`;
 }
 
 /** A row for each client: what it gets, and what that costs. */
@@ -109,13 +103,13 @@ function Figures({ clients, results, compared }) {
     html`<${Outcome} ...${it} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
-    it.result && it !== compared ? compareTokens(it, compared) : "–",
+    it.result && it !== compared ? tokensBeside(it, compared) : "–",
     it.result ? count(it.bytes) : "–",
     it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
   const columns = ["client", "outcome", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
-  const isUnknown = results.some((it) => it.result && it !== compared && agreement(it.result, compared.result) === "unknown");
+  const isUnknown = results.some(({ result }) => result && isSameAnswer(result, compared.result) === null);
   return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
     ${isUnknown && html`<p class="note">* These results have another form, so nothing shows whether the server answered the same.</p>`}`;
 }
@@ -156,19 +150,9 @@ function Result({ result, compared, of }) {
   const names = [...new Set([...parts.keys(), ...(before?.keys() ?? [])])];
   return names.map((name) => {
     const part = html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`;
-    if (name !== "structuredContent" || !isRepeated(result)) return part;
+    if (name !== "structuredContent" || !isEqual(valueOf(result), result.structuredContent)) return part;
     return html`<details key=${name}><summary>structuredContent, the same as content</summary>${part}</details>`;
   });
-}
-
-/** Whether the structured content of a result is its text again. */
-function isRepeated({ content, structuredContent }) {
-  if (!Array.isArray(content) || content.length !== 1) return false;
-  try {
-    return JSON.stringify(JSON.parse(content[0].text)) === JSON.stringify(structuredContent);
-  } catch {
-    return false;
-  }
 }
 
 /** The members of a result as texts, by their names. */

@@ -67,10 +67,13 @@ export class Who extends Component {
     if (before.status?.clients.length !== this.props.status?.clients.length) this.loadCallers();
   }
 
+  /** Who called, and then how many tools each gets now. */
   async loadCallers() {
+    const { clients = [], keys = [] } = this.props.status ?? {};
     try {
-      const { calls } = await get("/api/last-calls");
-      this.setState({ callers: callersOf(calls, this.props.status?.clients ?? []) });
+      const callers = callersOf((await get("/api/last-calls")).calls, clients).slice(0, MOST_CALLERS);
+      this.setState({ callers });
+      this.setState({ callers: await Promise.all(callers.map(async (it) => ({ ...it, listed: await toolsOf(it, keys) }))) });
     } catch (error) {
       this.props.failed(error);
     }
@@ -104,7 +107,7 @@ export class Who extends Component {
         </details>
       </section>
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
-      ${!params.get("initialize") && !error && callers && html`<${Seen} ...${{ callers, keys }} person=${text("key")} />`}
+      ${!params.get("initialize") && !error && callers && html`<${Seen} callers=${callers} person=${text("key")} />`}
       ${answer && html`<${Recorded} ...${{ answer, params }} />${answer.lacksCredential ? refusal(keys) : html`<${Answer} ...${{ answer, params }} />`}`}
     `;
   }
@@ -142,42 +145,23 @@ function Form({ params, text }) {
 }
 
 /** In place of an answer that no client gets. */
-const refusal = (keys) => html`<p class="problem">
-  ${keys.length > 0 ? "Without a key Vary refuses this client; choose a person." : "Without a token Vary refuses this client; paste the claims of one."}
-</p>`;
+const refusal = (keys) =>
+  html`<p class="problem">Without a ${keys.length > 0 ? "key Vary refuses this client; choose a person." : "token Vary refuses this client; paste its claims."}</p>`;
 
 const MOST_CALLERS = 20;
 
-/** Where to begin: who called, what they got, and how many tools they get now. */
-class Seen extends Component {
-  state = { listed: [] };
-
-  componentDidMount() {
-    this.count();
-  }
-
-  componentDidUpdate(before) {
-    if (before.callers !== this.props.callers) this.count();
-  }
-
-  async count() {
-    const { callers, keys } = this.props;
-    this.setState({ listed: await Promise.all(callers.slice(0, MOST_CALLERS).map((it) => toolsOf(it, keys))) });
-  }
-
-  render({ callers, person }, { listed }) {
-    const all = callers.slice(0, MOST_CALLERS).map((caller, at) => ({ ...caller, listed: listed[at] }));
-    const own = all.filter(({ principal }) => person && principal === person);
-    const rows = (own.length > 0 ? own : all).map((seen) => [
-      html`<${ClientLink} client=${seen.client} person=${seen.principal} seen=${{ ...seen, principal: seen.principal ?? person }} />`,
-      seen.variant ? html`<${Name} value=${seen.variant} limit=${40} />, by ${seen.reason}` : "–",
-      count(seen.listed),
-      html`<${CallCount} number=${seen.calls} filters=${{ client: seen.client.name, person: seen.principal }} what=${`calls of ${clientLabel(seen.client, seen.principal)}`} />`,
-    ]);
-    const columns = ["client", "got", "#tools now", "#calls"];
-    const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-    return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
-  }
+/** Where to begin: who called, and what they got. */
+function Seen({ callers, person }) {
+  const own = callers.filter(({ principal }) => person && principal === person);
+  const rows = (own.length > 0 ? own : callers).map(({ client, principal, calls, listed, ...seen }) => [
+    html`<${ClientLink} ...${{ client, person: principal }} seen=${{ ...seen, principal: principal ?? person }} />`,
+    seen.variant ? html`<${Name} value=${seen.variant} limit=${40} />, by ${seen.reason}` : "–",
+    count(listed),
+    html`<${CallCount} number=${calls} filters=${{ client: client.name, person: principal }} what=${`calls of ${clientLabel(client, principal)}`} />`,
+  ]);
+  const columns = ["client", "got", "#tools now", "#calls"];
+  const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
+  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
 }
 
 /** How many tools a caller gets now; nothing if its person is not that of a key, or it gets another variant than it got. */
@@ -200,17 +184,16 @@ const LACKS = {
 function Recorded({ answer, params }) {
   const [variant, by, rule, at, caller] = ["got", "by", "rule", "at", "person"].map((name) => params.get(name));
   if (!variant || !by) return null;
-  const isSame = answer.variant === variant && answer.reason === by;
   const isOfCaller = !caller || caller === answer.person;
   const lacks = isOfCaller ? (LACKS[by] ?? "something that the client sent") : html`<${Name} value=${caller} limit=${60} />, who called`;
-  return html`<div class=${`recorded ${isSame && isOfCaller ? "" : "differs"}`}>
+  const isSame = isOfCaller && answer.variant === variant && answer.reason === by;
+  return html`<div class=${`recorded ${isSame ? "" : "differs"}`}>
     <p>
       Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}
     </p>
     <p class="note">
-      ${isSame && isOfCaller && "The answer below, for what the fields have, is the same."}
-      ${!isOfCaller && html`The answer below is for what the fields have: they lack ${lacks}.`}
-      ${!isSame && isOfCaller && html`The answer below differs: it is for what the fields have, and they lack ${lacks}. Or the configuration has changed since.`}
+      ${isSame && "The answer below, for what the fields have, is the same."}
+      ${!isSame && html`The answer below is for what the fields have: they lack ${lacks}${isOfCaller && ", or the configuration has changed since"}.`}
     </p>
   </div>`;
 }
@@ -252,12 +235,9 @@ function ruleIn(detail) {
 /** A sentence of Vary. */
 const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
 
-/** Names with commas between them. */
-const named = (names) => names.map((name, at) => html`${at > 0 && ", "}<${Name} value=${name} />`);
-
 function Declared({ features }) {
   if (features.length === 0) return html`<p class="note">It declares no features, so results reach it as servers send them.</p>`;
-  return html`<p class="note">Features that it declares: ${named(features)}</p>`;
+  return html`<p class="note">Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} /></p>`;
 }
 
 /** Folded where something else decided, or all have the same points. */
@@ -283,9 +263,6 @@ function Rules({ rules }) {
   </div>`;
 }
 
-const NO_TOOL = "No tool matches. Clear the filter.";
-const NO_HIDDEN_TOOL = "No hidden tool matches. Clear the filter, or show all.";
-
 /** The tools that are hidden, by what hides them, then each tool. */
 function Tools({ answer, params }) {
   const hidden = answer.tools.filter((it) => it.hidden.length > 0);
@@ -302,10 +279,10 @@ function Tools({ answer, params }) {
       <${Filter} label="Tool" hint="why not delete_file?" value=${q} onChange=${(text) => replace({ q: text })} />
       <${Choice} label="Show" value=${all ? "yes" : ""} options=${shows} onChange=${(value) => replace({ all: value })} />
     </div>
-    ${q && one && html`<p role="status"><${OneTool} tool=${one} /></p>`}
-    <${Causes} hidden=${found.filter((it) => it.hidden.length > 0)} />
+    <div role="status">${q && one && html`<${OneTool} tool=${one} />`}</div>
+    ${found.length > 1 && html`<${Causes} hidden=${found.filter((it) => it.hidden.length > 0)} />`}
     ${rows.length === 0
-      ? html`<p class="empty">${all || found.length === 0 ? NO_TOOL : NO_HIDDEN_TOOL}</p>`
+      ? html`<p class="empty">${found.length === 0 ? "No tool matches. Clear the filter." : "It gets all that match."}</p>`
       : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${(row, column) => toolCell(row, column, answer.variant)} />`}
   `;
 }
@@ -315,9 +292,7 @@ const namesOf = ({ server, name, shown }) => [name, `${server}_${name}`, ...(sho
 
 /** Whether it gets the tool, and what to do if not, in a line. */
 function OneTool({ tool }) {
-  const name = html`<code><${Name} value=${tool.name} /></code> of <${Name} value=${tool.server} />`;
-  if (tool.shown !== null) return html`It gets ${name} as <code><${Name} value=${tool.shown} /></code>.`;
-  return html`It does not get ${name}: ${tool.hidden.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool }} />`)}`;
+  return html`<code><${Name} value=${tool.name} /></code> of <${Name} value=${tool.server} />: ${tool.hidden.length > 0 ? causesOf(tool) : html`it gets <${Name} value=${tool.shown} />`}`;
 }
 
 const COLUMNS = [
@@ -329,35 +304,34 @@ const COLUMNS = [
 function toolCell(row, column, variant) {
   if (column.id === "name") return html`<${ToolLink} tool=${row} variant=${variant} />`;
   if (column.id === "server" || row.shown !== null) return html`<${Name} value=${row[column.id]} />`;
-  const causes = row.hidden.map((it, at) => html`${at > 0 && "; "}<${Cause} cause=${it} tool=${row} isShort />`);
-  return html`<span class="causes-of"><span class="hidden-tool">hidden:</span> ${causes}</span>`;
+  return html`<span class="causes-of">${causesOf(row, true)}</span>`;
+}
+
+/** All that hides a tool. Links in cells are not reached by Tab. */
+function causesOf(tool, isCell = false) {
+  return html`<span class="hidden-tool">hidden:</span> ${tool.hidden.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool, isCell }} />`)}`;
 }
 
 /** What hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */
-function Cause({ cause: { by, rule, detail }, tool, isShort }) {
+function Cause({ cause: { by, rule, detail }, tool, isCell }) {
   const denies = `the rule \`${rule}\` denies it: `;
   const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
   const kind = by === "access" ? "access rule " : `${by} `;
-  const next =
-    by === "variant"
-      ? html`<a href=${link("draft", { variant: rule, tool: tool && toolKey(tool) })} tabindex=${isShort ? "-1" : "0"}>${tool ? "add it" : "change it"} in a draft</a>`
-      : html`<a href=${link("review")} tabindex=${isShort ? "-1" : "0"}>Problems</a>`;
-  return html`${rule && html`${isShort ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence /> · ${next}`;
+  const [next, to] = by === "variant"
+    ? [tool ? "add it in a draft" : "change it in a draft", link("draft", { variant: rule, tool: tool && toolKey(tool) })]
+    : ["Problems", link("review")];
+  return html`${rule && html`${isCell ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence /> · <a href=${to} tabindex=${isCell ? "-1" : undefined}>${next}</a>`;
 }
 
 /** What hides tools, each with how many. */
 function Causes({ hidden }) {
-  const causes = new Map();
-  for (const one of hidden.flatMap((tool) => tool.hidden.map((cause) => ({ tool, cause })))) {
-    const key = JSON.stringify(one.cause);
-    causes.set(key, [...(causes.get(key) ?? []), one]);
-  }
+  const causes = Map.groupBy(hidden.flatMap((tool) => tool.hidden), ({ by, rule, detail }) => JSON.stringify([by, rule, detail]));
   const sorted = [...causes.values()].sort((a, b) => b.length - a.length).slice(0, 8);
   if (sorted.length === 0) return null;
   const severalTimes = hidden.filter((tool) => tool.hidden.length > 1).length;
   return html`<ul class="causes">
       ${sorted.map(
-        (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0].cause} tool=${all.length === 1 ? all[0].tool : null} /></li>`,
+        (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0]} /></li>`,
       )}
     </ul>
     ${severalTimes > 0 &&
