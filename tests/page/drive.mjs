@@ -352,6 +352,7 @@ await check("a link from a call shows what was recorded of it, and the answer fo
 await check("clients are listed with their people, and choosing one chooses both", async () => {
   const { client } = await clientWithoutDelete();
   await withPeople(page, ["ann", "ben"]);
+  await page.waitForResponse((response) => response.url().endsWith("/api/status"));
   await page.route("**/api/explain", async (route) => {
     const { key, brief, ...question } = route.request().postDataJSON();
     const answer = await ask("/api/explain", question);

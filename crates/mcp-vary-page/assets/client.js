@@ -5,7 +5,8 @@ import { Name, plain } from "./text.js";
 
 /** A client with its version, and the person who uses it. */
 export function ClientName({ client: { name, version }, person }) {
-  return html`<${Name} value=${name} limit=${60} />${version && html` <${Name} value=${version} limit=${24} />`}${person && html` · <${Name} value=${person} limit=${60} />`}`;
+  const of = person && html` · <${Name} value=${person} limit=${60} />`;
+  return html`<${Name} value=${name} limit=${60} />${version && html` <${Name} value=${version} limit=${24} />`}${of}`;
 }
 
 /** The same as a text without elements. */
@@ -73,17 +74,14 @@ export function clientTexts({ name, headers, ...client }) {
 /** The text of a field of a form, without credentials. */
 export const fieldText = (form, field) => form.elements[field].value.replace(SECRET, "").trim();
 
-/** All fields, with the texts that they begin with. */
+/** All fields, with the texts that they begin with. A `value` would replace what somebody types with each reading of the status. */
 export function ClientFields({ text = () => "" }) {
-  return html`<div class="fields">${Object.keys(FIELDS).map((name) => html`<${Field} key=${name} name=${name} value=${text(name) ?? ""} />`)}</div>`;
-}
-
-function Field({ name, value }) {
-  const [label, example] = FIELDS[name];
-  // A `value` would replace what somebody types with each reading of the status.
-  const common = { name, defaultValue: value, placeholder: example, spellcheck: false, autocomplete: "off" };
-  const input = SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
-  return html`<label class="field">${label} ${input}</label>`;
+  const field = ([name, [label, example]]) => {
+    const common = { name, defaultValue: text(name) ?? "", placeholder: example, spellcheck: false, autocomplete: "off" };
+    const input = SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
+    return html`<label key=${name} class="field">${label} ${input}</label>`;
+  };
+  return html`<div class="fields">${Object.entries(FIELDS).map(field)}</div>`;
 }
 
 const sends = (name, ...features) => ({

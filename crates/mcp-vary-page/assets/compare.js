@@ -59,7 +59,7 @@ function ToolChoice({ catalog, calls, params }) {
   const byTool = Map.groupBy(calls, ({ server, upstreamName, target }) => toolKey({ server, name: upstreamName ?? target }));
   const counted = catalog.tools.map((tool) => {
     const all = byTool.get(toolKey(tool)) ?? [];
-    return { server: tool.server, name: tool.name, annotations: tool.annotations, known: knownName(tool, catalog), calls: all.length, errors: all.filter(isError).length };
+    return { ...tool, known: knownName(tool, catalog), calls: all.length, errors: all.filter(isError).length };
   });
   const rows = counted.filter((it) => matches(it.name) || matches(it.known)).sort((a, b) => b.calls - a.calls);
   const empty = catalog.tools.length === 0 ? "The servers list no tools yet." : "No tool matches. Clear the filter.";

@@ -108,7 +108,8 @@ export class Who extends Component {
       </section>
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!params.get("initialize") && !error && callers && html`<${Seen} callers=${callers} person=${text("key")} />`}
-      ${answer && html`<${Recorded} ...${{ answer, params }} />${answer.lacksCredential ? refusal(keys) : html`<${Answer} ...${{ answer, params }} />`}`}
+      ${answer && html`<${Recorded} ...${{ answer, params }} />`}
+      ${answer && (answer.lacksCredential ? refusal(keys) : html`<${Answer} ...${{ answer, params }} />`)}
     `;
   }
 }
@@ -145,8 +146,9 @@ function Form({ params, text }) {
 }
 
 /** In place of an answer that no client gets. */
-const refusal = (keys) =>
-  html`<p class="problem">Without a ${keys.length > 0 ? "key Vary refuses this client; choose a person." : "token Vary refuses this client; paste its claims."}</p>`;
+const refusal = ({ length }) => html`<p class="problem">
+  ${length > 0 ? "Without a key Vary refuses this client; choose a person." : "Without a token Vary refuses this client; paste its claims."}
+</p>`;
 
 const MOST_CALLERS = 20;
 
@@ -154,7 +156,7 @@ const MOST_CALLERS = 20;
 function Seen({ callers, person }) {
   const own = callers.filter(({ principal }) => person && principal === person);
   const rows = (own.length > 0 ? own : callers).map(({ client, principal, calls, listed, ...seen }) => [
-    html`<${ClientLink} ...${{ client, person: principal }} seen=${{ ...seen, principal: principal ?? person }} />`,
+    html`<${ClientLink} client=${client} person=${principal} seen=${{ ...seen, principal: principal ?? person }} />`,
     seen.variant ? html`<${Name} value=${seen.variant} limit=${40} />, by ${seen.reason}` : "–",
     count(listed),
     html`<${CallCount} number=${calls} filters=${{ client: client.name, person: principal }} what=${`calls of ${clientLabel(client, principal)}`} />`,
@@ -172,28 +174,20 @@ async function toolsOf({ client, principal, ...seen }, keys) {
   return answer.variant === seen.variant && !answer.lacksCredential ? answer.listed : undefined;
 }
 
-/** What decides beside the fields, so that an answer can differ from what was recorded. */
-const LACKS = {
-  pin: "the credential of the client",
-  experiment: "the person or the session that the experiment assigned",
-  model: "the ranking of the model, which is not asked here",
-  ranking: "the hints that the client declared",
-};
-
 /** What Vary recorded of a call, before the answer for what the fields have now. */
 function Recorded({ answer, params }) {
   const [variant, by, rule, at, caller] = ["got", "by", "rule", "at", "person"].map((name) => params.get(name));
   if (!variant || !by) return null;
   const isOfCaller = !caller || caller === answer.person;
-  const lacks = isOfCaller ? (LACKS[by] ?? "something that the client sent") : html`<${Name} value=${caller} limit=${60} />, who called`;
   const isSame = isOfCaller && answer.variant === variant && answer.reason === by;
   return html`<div class=${`recorded ${isSame ? "" : "differs"}`}>
     <p>
       Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}
     </p>
     <p class="note">
-      ${isSame && "The answer below, for what the fields have, is the same."}
-      ${!isSame && html`The answer below is for what the fields have: they lack ${lacks}${isOfCaller && ", or the configuration has changed since"}.`}
+      The answer below, for what the fields have, ${isSame ? "is the same." : "can differ: "}
+      ${!isOfCaller && html`they lack <${Name} value=${caller} limit=${60} />, who called.`}
+      ${isOfCaller && !isSame && `they lack what decided then (${REASONS[by] ?? plain(by)}), or the configuration has changed since.`}
     </p>
   </div>`;
 }
@@ -292,7 +286,8 @@ const namesOf = ({ server, name, shown }) => [name, `${server}_${name}`, ...(sho
 
 /** Whether it gets the tool, and what to do if not, in a line. */
 function OneTool({ tool }) {
-  return html`<code><${Name} value=${tool.name} /></code> of <${Name} value=${tool.server} />: ${tool.hidden.length > 0 ? causesOf(tool) : html`it gets <${Name} value=${tool.shown} />`}`;
+  const answer = tool.hidden.length > 0 ? causesOf(tool) : html`it gets <${Name} value=${tool.shown} />`;
+  return html`<code><${Name} value=${tool.name} /></code> of <${Name} value=${tool.server} />: ${answer}`;
 }
 
 const COLUMNS = [
@@ -316,11 +311,11 @@ function causesOf(tool, isCell = false) {
 function Cause({ cause: { by, rule, detail }, tool, isCell }) {
   const denies = `the rule \`${rule}\` denies it: `;
   const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
-  const kind = by === "access" ? "access rule " : `${by} `;
-  const [next, to] = by === "variant"
-    ? [tool ? "add it in a draft" : "change it in a draft", link("draft", { variant: rule, tool: tool && toolKey(tool) })]
-    : ["Problems", link("review")];
-  return html`${rule && html`${isCell ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence /> · <a href=${to} tabindex=${isCell ? "-1" : undefined}>${next}</a>`;
+  const [kind, next, to] = by === "variant"
+    ? ["variant ", tool ? "add it in a draft" : "change it in a draft", link("draft", { variant: rule, tool: tool && toolKey(tool) })]
+    : ["access rule ", "Problems", link("review")];
+  return html`${rule && html`${isCell ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence />
+    ${" "}· <a href=${to} tabindex=${isCell ? "-1" : undefined}>${next}</a>`;
 }
 
 /** What hides tools, each with how many. */
@@ -334,8 +329,5 @@ function Causes({ hidden }) {
         (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0]} /></li>`,
       )}
     </ul>
-    ${severalTimes > 0 &&
-    html`<p class="note">
-      ${plural(severalTimes, "tool")} hidden by more than one of these: to list such a tool, change each that is named beside it.
-    </p>`}`;
+    ${severalTimes > 0 && html`<p class="note">${plural(severalTimes, "tool")} hidden by more than one: change each that is named beside such a tool.</p>`}`;
 }
