@@ -395,11 +395,11 @@ await check("one tool is answered in a line: whether a client gets it, what hide
 
 await check("the numbers of tools come before the steps, and the list shows those that are hidden, or all", async () => {
   await visitor.view("/who?path=/mcp/v/read-only");
-  const headings = page.locator(".answer h3");
-  await headings.first().waitFor({ timeout: 5_000 });
   const { tools } = await ask("/api/explain", { path: "/mcp/v/read-only" });
   const hidden = tools.filter((it) => it.hidden.length > 0).length;
   const expected = [`${number(tools.length - hidden)} tools listed, ${number(hidden)} hidden`, "The steps of the decision"];
+  const headings = page.locator(".answer h3");
+  await headings.filter({ hasText: expected[0] }).waitFor({ timeout: 5_000 });
   equal(await headings.allTextContents(), expected, "the headings");
   const rows = () => page.getByRole("grid", { name: "Tools, and what hides them" }).getAttribute("aria-rowcount");
   equal(await rows(), String(hidden + 1), "rows of hidden tools");

@@ -44,10 +44,10 @@ const CALLS_OFF = html`<p class="empty calls-off">
 
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },
-  { id: "server", head: "server", kind: "c-short" },
-  { id: "effect", head: "declares", kind: "c-client" },
   { id: "calls", head: "calls", kind: "c-number" },
   { id: "errors", head: "errors", kind: "c-number" },
+  { id: "server", head: "server", kind: "c-short" },
+  { id: "effect", head: "declares", kind: "c-client" },
 ];
 
 /** The name by which most clients know a tool. */

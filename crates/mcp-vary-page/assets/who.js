@@ -201,8 +201,8 @@ function Answer({ answer, params }) {
   const without = isRefused ? "is refused" : "gets the lists as they are: variants are off";
   const variant = html`gets <${Name} value=${answer.variant} />: ${REASONS[answer.reason] ?? answer.reason}`;
   return html`
-    <section class="answer" aria-live="polite">
-      <h2>${client} ${answer.variant ? variant : without}</h2>
+    <section class="answer">
+      <h2 aria-live="polite">${client} ${answer.variant ? variant : without}</h2>
       ${answer.tools.length > 0 && html`<${Tools} ...${{ answer, params }} />`}
       <h3>The steps of the decision</h3>
       <ol class="steps">
