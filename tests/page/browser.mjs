@@ -32,6 +32,8 @@ export async function withPeople(page, keys) {
     });
   await change("**/api/last-calls", ({ calls }) => ({ calls: calls.map((call, at) => ({ ...call, principal: keys[at % keys.length] })) }));
   await change("**/api/status", (status) => ({ ...status, keys }));
+  // The page may read the old status at this moment.
+  for (let read = 0; read < 2; read++) await page.waitForResponse((response) => response.url().endsWith("/api/status"));
 }
 
 let failed = 0;

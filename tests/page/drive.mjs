@@ -352,7 +352,6 @@ await check("a link from a call shows what was recorded of it, and the answer fo
 await check("clients are listed with their people, and choosing one chooses both", async () => {
   const { client } = await clientWithoutDelete();
   await withPeople(page, ["ann", "ben"]);
-  await page.waitForResponse((response) => response.url().endsWith("/api/status"));
   await page.route("**/api/explain", async (route) => {
     const { key, brief, ...question } = route.request().postDataJSON();
     const answer = await ask("/api/explain", question);
@@ -403,7 +402,7 @@ await check("the numbers of tools come before the steps, and the list shows thos
   equal(await headings.allTextContents(), expected, "the headings");
   const rows = () => page.getByRole("grid", { name: "Tools, and what hides them" }).getAttribute("aria-rowcount");
   equal(await rows(), String(hidden + 1), "rows of hidden tools");
-  await page.getByLabel("Show").selectOption("all");
+  await page.getByLabel("Show", { exact: true }).selectOption("all");
   equal(await rows(), String(tools.length + 1), "rows of all");
 });
 
