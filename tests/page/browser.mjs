@@ -30,7 +30,8 @@ export async function withPeople(page, keys) {
       const response = await route.fetch();
       await route.fulfill({ response, json: by(await response.json()) });
     });
-  await change("**/api/last-calls", ({ calls }) => ({ calls: calls.map((call, at) => ({ ...call, principal: keys[at % keys.length] })) }));
+  const ofClients = (calls) => calls.filter(({ principal }) => !principal);
+  await change("**/api/last-calls", ({ calls }) => ({ calls: ofClients(calls).map((call, at) => ({ ...call, principal: keys[at % keys.length] })) }));
   await change("**/api/status", (status) => ({ ...status, keys }));
   // The page may read the old status at this moment.
   for (let read = 0; read < 2; read++) await page.waitForResponse((response) => response.url().endsWith("/api/status"));
