@@ -72,12 +72,9 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("the tools that were called most come first, by the names that clients know, with calls and errors", async () => {
-    await page.route("**/api/catalog", async (route) => {
-      const response = await route.fetch();
-      const { tools, ...rest } = await response.json();
-      const known = ({ server, name, variants }) => Object.fromEntries(Object.entries(variants).map(([id, it]) => [id, it && { ...it, name: `${server}_${name}` }]));
-      await route.fulfill({ response, json: { ...rest, tools: tools.map((it) => ({ ...it, variants: known(it) })) } });
-    });
+    const known = ({ server, name, variants }) => Object.fromEntries(Object.entries(variants).map(([id, it]) => [id, it && { ...it, name: `${server}_${name}` }]));
+    const json = { ...catalog, tools: catalog.tools.map((it) => ({ ...it, variants: known(it) })) };
+    await page.route("**/api/catalog", (route) => route.fulfill({ json }));
     const ofTool = { server: "git", upstreamName: "git_branch", target: "git_git_branch", method: "tools/call", at: 1 };
     await page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls: [{ ...ofTool, outcome: "error" }, { ...ofTool, outcome: "allowed" }] } }));
     await visitor.view("/now");
