@@ -23,6 +23,20 @@ async function post(address, path, token) {
   return response.json();
 }
 
+/** Has the last calls of the page made by people in turn, who have keys of these names. */
+export async function withPeople(page, keys) {
+  const change = (path, by) =>
+    page.route(path, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: by(await response.json()) });
+    });
+  const ofClients = (calls) => calls.filter(({ principal }) => !principal);
+  await change("**/api/last-calls", ({ calls }) => ({ calls: ofClients(calls).map((call, at) => ({ ...call, principal: keys[at % keys.length] })) }));
+  await change("**/api/status", (status) => ({ ...status, keys }));
+  // The page may read the old status at this moment.
+  for (let read = 0; read < 2; read++) await page.waitForResponse((response) => response.url().endsWith("/api/status"));
+}
+
 let failed = 0;
 
 /** Runs a check, and prints what came of it. */

@@ -1,6 +1,6 @@
 // The checks of the view that makes one call as several clients.
 
-import { check, equal, holds, number } from "./browser.mjs";
+import { check, equal, holds, number, withPeople } from "./browser.mjs";
 
 const CLIENTS = "clients=claude-code,json,markdown";
 const LOG = `/calls?tool=git:git_log&${CLIENTS}`;
@@ -56,6 +56,49 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     const seen = (await ask("/api/status")).clients.map(({ client }) => client.name);
     const chosen = calls[0].clients.map((it) => it.initialize.clientInfo.name);
     holds(chosen.length > 0 && chosen.every((it) => seen.includes(it)), `${chosen} of ${seen}`);
+    await open(LOG);
+    await makeCall(page);
+  });
+
+  await check("the first choice are clients with their people, and the address has no JSON", async () => {
+    await withPeople(page, ["ann"]);
+    await open("/calls?tool=git:git_log");
+    holds(await page.getByLabel("claude-code 2.1.4 · ann", { exact: true }).isChecked(), "it is not chosen");
+    await call();
+    await page.getByText("This argument is required.").first().waitFor({ timeout: 5_000 });
+    const { hash } = new URL(page.url());
+    holds(hash.startsWith("#/calls?tool=git%3Agit_log&clients=*claude-code*2.1.4*ann") && hash.length < 120, hash);
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
+  await check("the tools that were called most come first, by the names that clients know, with calls and errors", async () => {
+    const known = ({ server, name, variants }) => Object.fromEntries(Object.entries(variants).map(([id, it]) => [id, it && { ...it, name: `${server}_${name}` }]));
+    const json = { ...catalog, tools: catalog.tools.map((it) => ({ ...it, variants: known(it) })) };
+    await page.route("**/api/catalog", (route) => route.fulfill({ json }));
+    const ofTool = { server: "git", upstreamName: "git_branch", target: "git_git_branch", method: "tools/call", at: 1 };
+    await page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls: [{ ...ofTool, outcome: "error" }, { ...ofTool, outcome: "allowed" }] } }));
+    await visitor.view("/now");
+    await visitor.view("/calls");
+    const first = page.locator(".grid tbody tr").first();
+    equal(await first.locator("th, td").allTextContents(), ["git_git_branch", "2", "1", "git", "only reads"], "the first row");
+    await page.getByLabel("Filter tools").fill("git_git_log");
+    await first.locator("th", { hasText: /^git_git_log$/ }).click();
+    equal(await visitor.text("h2"), "git_git_log", "the title");
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
+  await check("where the server's answers differ, no percentage says what a variant costs", async () => {
+    const answer = (records) => ({ content: [{ type: "text", text: JSON.stringify({ records }) }], structuredContent: { records } });
+    const results = [answer([{ id: 1 }]), answer([{ id: 1 }, { id: 2 }]), { content: [{ type: "text", text: "| id |" }] }];
+    await page.route("**/api/call", (route) => {
+      const clients = results.map((result, at) => ({ name: `client ${at}`, variant: "few", tool: "git_log", bytes: 9, tokens: 10 * (at + 1), ms: 1, result }));
+      return route.fulfill({ json: { clients } });
+    });
+    await open(LOG);
+    await makeCall(page);
+    equal(await page.locator(".results tbody td:nth-child(5)").allTextContents(), ["–", "the server’s answers differ", "+200\u00A0% *"], "the column");
+    await page.getByText("* These results have another form").waitFor({ timeout: 5_000 });
+    await page.unrouteAll({ behavior: "wait" });
     await open(LOG);
     await makeCall(page);
   });

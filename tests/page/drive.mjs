@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import { Visitor, check, equal, failures, holds, launch, newAddress, number, tokenOf } from "./browser.mjs";
+import { Visitor, check, equal, failures, holds, launch, newAddress, number, tokenOf, withPeople } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftPrefixed, draftVariants } from "./draft.mjs";
@@ -104,7 +104,7 @@ await question("What does each list cost?", async () => {
 await question("Why has this client no delete_* tool?", async () => {
   const { client, hidden } = await clientWithoutDelete();
   await openClient(client);
-  await page.getByLabel("Filter tools").fill("delete_*");
+  await page.getByLabel("Tool", { exact: true }).fill("delete_*");
   const causes = await visitor.text(".causes");
   holds(causes.includes(hidden.hidden[0].rule), `the rule is not in “${causes}”`);
   holds((await visitor.text(".grid tbody")).includes(hidden.name), "the tool is not listed");
@@ -426,6 +426,63 @@ await check("a link from a call shows what was recorded of it, and the answer fo
   const initialize = JSON.stringify({ clientInfo: client });
   await visitor.view(`/who?${new URLSearchParams({ initialize, got: "few", by: "experiment", at: 1, person: "ann" })}`);
   await page.locator(".recorded.differs", { hasText: "they lack ann, who called" }).waitFor({ timeout: 5_000 });
+});
+
+await check("clients are listed with their people, and choosing one chooses both", async () => {
+  const { client } = await clientWithoutDelete();
+  await withPeople(page, ["ann", "ben"]);
+  await page.route("**/api/explain", async (route) => {
+    const { key, brief, ...question } = route.request().postDataJSON();
+    const answer = await ask("/api/explain", question);
+    await route.fulfill({ json: { ...answer, lacksCredential: !key, listed: brief && 41 } });
+  });
+  await visitor.view("/now");
+  await visitor.view("/who");
+  const rows = page.getByRole("region", { name: "Clients that were seen" }).locator("tbody tr");
+  const row = rows.filter({ hasText: `${client.name} ${client.version} · ann` });
+  await row.getByText("41").waitFor({ timeout: 5_000 });
+  equal(await rows.count(), 2, "rows");
+  await row.getByRole("link").first().click();
+  const heading = page.locator(".answer h2", { hasText: `${client.name} ${client.version} · ann gets compact` });
+  await heading.waitFor({ timeout: 5_000 });
+  equal(await page.getByLabel("Person, by API key").inputValue(), "ann", "the person");
+});
+
+await check("where a key is required, a client without one gets no answer but what to do", async () => {
+  await page.getByLabel("Person, by API key").selectOption("");
+  await page.getByText("Without a key Vary refuses this client; choose a person.").waitFor({ timeout: 5_000 });
+  equal(await page.locator(".answer").count(), 0, "answers");
+  await page.getByLabel("Person, by API key").selectOption("ben");
+  await visitor.view("/who?key=ben");
+  await page.locator(".answer h2", { hasText: "A client of ben gets" }).waitFor({ timeout: 5_000 });
+  await page.unrouteAll({ behavior: "wait" });
+});
+
+await check("one tool is answered in a line: whether a client gets it, what hides it, and what to do", async () => {
+  await visitor.view(`/who?${new URLSearchParams({ path: "/mcp/v/few", q: "many_tool_0001" })}`);
+  const line = page.locator(".answer [role=status]");
+  await line.filter({ hasText: "tool_0001 of many: hidden: variant few" }).waitFor({ timeout: 5_000 });
+  const next = await line.getByRole("link", { name: "add it in a draft" }).getAttribute("href");
+  equal(next, "#/draft?variant=few&tool=many%3Atool_0001", "the next step");
+  await page.getByLabel("Tool", { exact: true }).fill("delete_file");
+  await line.filter({ hasText: "denies delete_*" }).waitFor({ timeout: 5_000 });
+  equal(await line.getByRole("link", { name: "Problems" }).getAttribute("href"), "#/review", "the next step of an access rule");
+  await page.getByLabel("Tool", { exact: true }).fill("git_log");
+  await line.filter({ hasText: "git_log of git: it gets log" }).waitFor({ timeout: 5_000 });
+});
+
+await check("the numbers of tools come before the steps, and the list shows those that are hidden, or all", async () => {
+  await visitor.view("/who?path=/mcp/v/read-only");
+  const { tools } = await ask("/api/explain", { path: "/mcp/v/read-only" });
+  const hidden = tools.filter((it) => it.hidden.length > 0).length;
+  const expected = [`${number(tools.length - hidden)} tools listed, ${number(hidden)} hidden`, "The steps of the decision"];
+  const headings = page.locator(".answer h3");
+  await headings.filter({ hasText: expected[0] }).waitFor({ timeout: 5_000 });
+  equal(await headings.allTextContents(), expected, "the headings");
+  const rows = () => page.getByRole("grid", { name: "Tools, and what hides them" }).getAttribute("aria-rowcount");
+  equal(await rows(), String(hidden + 1), "rows of hidden tools");
+  await page.getByLabel("Show", { exact: true }).selectOption("all");
+  equal(await rows(), String(tools.length + 1), "rows of all");
 });
 
 await check("problems have numbers that lead to the calls behind them, and the tab has the number of servers", async () => {

@@ -130,6 +130,13 @@ impl Gateway {
         Ok(Question::read(&snapshot, description)?.answer())
     }
 
+    /// Whether clients without a key or a token are refused over HTTP.
+    pub fn requires_credential(&self) -> bool {
+        let snapshot = self.current();
+        let authentication = snapshot.config.authentication.as_ref();
+        authentication.is_some_and(|settings| !settings.authenticator.allows_anonymous())
+    }
+
     /// The names that [`ClientDescription::key`] can have.
     pub fn key_names(&self) -> Vec<String> {
         let snapshot = self.current();

@@ -1,10 +1,10 @@
 // The choice of clients that make the same call. The address has it: ids of known clients, and what was pasted.
 
-import { ClientFields, PRESETS, fieldText, readClient } from "./client.js";
+import { ClientFields, ClientName, PRESETS, clientLabel, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
 import { CheckBox, Problem } from "./parts.js";
 import { replace } from "./route.js";
-import { Name, plain } from "./text.js";
+import { Name } from "./text.js";
 
 /** Vary makes at most as many calls at once. */
 const MOST_CLIENTS = 8;
@@ -21,11 +21,16 @@ const NONE = "-";
 /** Before the id of a variant, which a client gets that uses its address. */
 const VARIANT = "v:";
 
-/** The clients of the address, as `POST /api/call` takes them, with the `id` or the place `at` of each. */
+/** Before each part of a client that was seen: its name, its version, and the name of its person's key. */
+const SEEN = "*";
+
+/** The clients of the address, as `POST /api/call` takes them, with the `id` or the place `at` of each. One person can be chosen for all. */
 export function chosenClients(params) {
-  const known = knownIds(params).map((id) => ({ id, client: knownClient(id) }));
+  const key = params.get("key");
+  const known = knownIds(params).map((id) => ({ id, client: knownClient(id, key) }));
   const pasted = pastedClients(params).map((client, at) => ({ at, client }));
-  return [...known.filter(({ client }) => client), ...pasted].slice(0, MOST_CLIENTS);
+  const all = [...known.filter(({ client }) => client), ...pasted].slice(0, MOST_CLIENTS);
+  return key ? all.map((it) => ({ ...it, client: { ...it.client, key } })) : all;
 }
 
 function knownIds(params) {
@@ -41,8 +46,12 @@ function decoded(text) {
   }
 }
 
-function knownClient(id) {
+function knownClient(id, person) {
   if (Object.hasOwn(PRESETS, id)) return PRESETS[id];
+  if (id.startsWith(SEEN)) {
+    const { client, key } = readSeen(id);
+    return { name: clientLabel(client, person || key), initialize: { clientInfo: client }, ...(key && { key }) };
+  }
   if (!id.startsWith(VARIANT)) return null;
   const variant = id.slice(VARIANT.length);
   return { ...PRESETS.any, name: `at the address of ${variant}`, path: `/mcp/v/${variant}` };
@@ -64,18 +73,24 @@ function addressOf(ids, pasted) {
   return { clients: clients || NONE, own: pasted.length > 0 ? JSON.stringify(pasted) : "" };
 }
 
-/** The parameters of the address for one client that was seen, beside what it would get at the address of each variant. */
-export function addressOfSeen(client) {
-  return addressOf([], [seen(client)]);
+/** The parameters of the address for one client that was seen, and the name of its person's key. */
+export const addressOfSeen = (client, key) => addressOf([seenId(client, key)], []);
+
+const seenId = ({ name, version }, key) => [name, version, key].map((it) => `${SEEN}${encodeURIComponent(it ?? "").replaceAll(SEEN, "%2A")}`).join("");
+
+function readSeen(id) {
+  const [name, version, key] = id.slice(1).split(SEEN).map(decoded);
+  return { client: { name, ...(version && { version }) }, key };
 }
 
-const seen = ({ name, version }) => ({ name: plain(name, 60), initialize: { clientInfo: { name, version } } });
+/** The ids of callers, each with the person if that is the name of a key: the claims of a token are not known here. */
+export const idsOf = (callers, keys) => [...new Set(callers.map(({ client, principal }) => seenId(client, keys.includes(principal) ? principal : "")))];
 
-/** The parameters of the address for the first choice: the clients that made most calls, each name once. */
-export function addressOfFirst(clients) {
-  const named = clients.filter(({ client }) => client?.name).sort((a, b) => b.calls - a.calls || b.last - a.last);
-  const first = named.filter((it, at) => named.findIndex(({ client }) => client.name === it.client.name) === at);
-  return first.length > 0 ? addressOf([], first.slice(0, FIRST.length).map((it) => seen(it.client))) : addressOf(FIRST, []);
+/** The parameters of the address for the first choice: the callers with most calls, each name once. */
+export function addressOfFirst(ids) {
+  const names = ids.map((id) => readSeen(id).client.name);
+  const first = ids.filter((_, at) => names.indexOf(names[at]) === at).slice(0, FIRST.length);
+  return addressOf(first.length > 0 ? first : FIRST, []);
 }
 
 /** The choice: known clients, the address of each variant, clients that were seen, and a field to paste others. */
@@ -86,27 +101,27 @@ export class Chooser extends Component {
     replace(addressOf(next, pastedClients(this.props.params)));
   };
 
-  /** Chooses a client that was seen or pasted, or chooses it no more. */
+  /** Chooses a client that was pasted, or forgets it. */
   set = (client, isChosen) => {
     const { params } = this.props;
-    const others = pastedClients(params).filter((it) => !isSame(it, client));
+    const others = pastedClients(params).filter((it) => JSON.stringify(it) !== JSON.stringify(client));
     replace(addressOf(knownIds(params), isChosen ? [...others, client] : others));
   };
 
-  render({ params, variants, seen: clients }) {
+  render({ params, variants, seen }) {
     const chosen = chosenClients(params);
     const isFull = chosen.length >= MOST_CLIENTS;
     const box = (key, name, isChosen, toggle) =>
       html`<${CheckBox} key=${key} checked=${isChosen} disabled=${isFull && !isChosen} onChange=${toggle}>${name}<//>`;
     const choice = (id, name) => box(id, name, chosen.some((it) => it.id === id), () => this.toggle(id));
     const pasted = pastedClients(params);
-    const boxes = clients.slice(0, MOST_SEEN).map(seen).filter((it) => !pasted.some((other) => isSame(it, other)));
-    const others = [...pasted, ...boxes].sort((a, b) => a.name.localeCompare(b.name));
+    const ids = [...new Set([...seen.slice(0, MOST_SEEN), ...knownIds(params).filter((id) => id.startsWith(SEEN))])];
     return html`
-      ${others.length > 0 &&
+      ${ids.length + pasted.length > 0 &&
       html`<fieldset>
         <legend>Clients that were seen, or pasted</legend>
-        ${others.map((it) => box(JSON.stringify(it), nameOf(it), pasted.includes(it), () => this.set(it, !pasted.includes(it))))}
+        ${ids.map((id) => choice(id, html`<${ClientName} client=${readSeen(id).client} person=${readSeen(id).key} />`))}
+        ${pasted.map((it) => box(JSON.stringify(it), html`<${ClientName} client=${it} person=${it.key} />`, true, () => this.set(it, false)))}
       </fieldset>`}
       <fieldset>
         <legend>Clients by name, and clients that negotiate</legend>
@@ -120,14 +135,6 @@ export class Chooser extends Component {
       ${isFull && html`<p class="note">Vary makes at most ${MOST_CLIENTS} calls at once. Take one away to add another.</p>`}
     `;
   }
-}
-
-const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-
-/** The name of a client that was seen or pasted, and its version. */
-function nameOf({ name, initialize }) {
-  const version = initialize?.clientInfo?.version;
-  return html`<${Name} value=${name} limit=${60} />${version && html` <span class="mark"><${Name} value=${version} limit=${20} /></span>`}`;
 }
 
 /** The fields of the view “Who gets what”, for one more client. */

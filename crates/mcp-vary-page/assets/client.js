@@ -1,6 +1,30 @@
-// What a client sends: the fields to paste it into, and clients to choose from.
+// Clients: how they are named, who called, the fields to paste what one sends into, and clients to choose from.
 
 import { html } from "./dom.js";
+import { Name, plain } from "./text.js";
+
+/** A client with its version, and the person who uses it. */
+export function ClientName({ client: { name, version }, person }) {
+  const of = person && html` · <${Name} value=${person} limit=${60} />`;
+  return html`<${Name} value=${name} limit=${60} />${version && html` <${Name} value=${version} limit=${24} />`}${of}`;
+}
+
+/** The same as a text without elements. */
+export const clientLabel = ({ name, version }, person) => plain([name, version, person && `· ${person}`].filter(Boolean).join(" "), 80);
+
+/** Who called, most calls first: clients with their people. Then those that were seen, and made none of the `calls`, which are the latest first. */
+export function callersOf(calls, seen) {
+  const keyOf = ({ name, version }, ...person) => JSON.stringify([name, version, ...person]);
+  const ofClients = calls.filter(({ client, principal }) => client?.name && principal !== OPERATOR);
+  const byCaller = Map.groupBy(ofClients, ({ client, principal }) => keyOf(client, principal));
+  const callers = [...byCaller.values()].map((all) => ({ ...all[0], calls: all.length })).sort((a, b) => b.calls - a.calls);
+  const known = new Set(callers.map(({ client }) => keyOf(client)));
+  const others = seen.filter(({ client }) => client?.name && !known.has(keyOf(client)));
+  return [...callers, ...others.map(({ rule, last, ...it }) => ({ ...it, variantRule: rule, at: last, calls: 0 }))];
+}
+
+/** Who makes the calls of this page. */
+const OPERATOR = "operator's page";
 
 /** The fields: their labels, what to paste, and how their text is read. */
 export const FIELDS = {
@@ -42,48 +66,39 @@ export function readClient(text) {
 }
 
 /** The texts of the fields that describe a client. */
-export function clientTexts(client) {
-  const texts = Object.keys(FIELDS).map((field) => {
-    const value = client[field];
-    if (field === "headers") return [field, Object.entries(value ?? {}).map((pair) => pair.join(": ")).join("\n")];
-    return [field, typeof value === "object" ? JSON.stringify(value) : value];
-  });
-  return Object.fromEntries(texts);
+export function clientTexts({ name, headers, ...client }) {
+  const texts = Object.entries(client).map(([field, value]) => [field, typeof value === "object" ? JSON.stringify(value) : value]);
+  return { ...Object.fromEntries(texts), headers: Object.entries(headers ?? {}).map((pair) => pair.join(": ")).join("\n") };
 }
 
 /** The text of a field of a form, without credentials. */
 export const fieldText = (form, field) => form.elements[field].value.replace(SECRET, "").trim();
 
-/** All fields, with the texts that they begin with. */
+/** All fields, with the texts that they begin with. A `value` would replace what somebody types with each reading of the status. */
 export function ClientFields({ text = () => "" }) {
-  return html`<div class="fields">${Object.keys(FIELDS).map((name) => html`<${Field} key=${name} name=${name} value=${text(name) ?? ""} />`)}</div>`;
+  const field = ([name, [label, example]]) => {
+    const common = { name, defaultValue: text(name) ?? "", placeholder: example, spellcheck: false, autocomplete: "off" };
+    const input = SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
+    return html`<label key=${name} class="field">${label} ${input}</label>`;
+  };
+  return html`<div class="fields">${Object.entries(FIELDS).map(field)}</div>`;
 }
 
-function Field({ name, value }) {
-  const [label, example] = FIELDS[name];
-  // A `value` would replace what somebody types with each reading of the status.
-  const common = { name, defaultValue: value, placeholder: example, spellcheck: false, autocomplete: "off" };
-  const input = SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
-  return html`<label class="field">${label} ${input}</label>`;
-}
-
-const named = (name) => ({ initialize: { clientInfo: { name, version: "1" } } });
-
-const negotiating = (name, ...features) => ({
+const sends = (name, ...features) => ({
   initialize: {
     clientInfo: { name, version: "1" },
-    capabilities: { extensions: { "io.modelcontextprotocol/content-negotiation": { version: "1.0", features } } },
+    ...(features.length > 0 && { capabilities: { extensions: { "io.modelcontextprotocol/content-negotiation": { version: "1.0", features } } } }),
   },
 });
 
 /** Clients that everybody knows, and clients that negotiate, by their ids in the address. */
 export const PRESETS = {
-  "claude-code": { name: "Claude Code", ...named("claude-code") },
-  cursor: { name: "Cursor", ...named("cursor-vscode") },
-  "claude-ai": { name: "Claude Desktop", ...named("claude-ai") },
-  codex: { name: "Codex", ...named("codex-mcp-client") },
-  "vs-code": { name: "VS Code", ...named("Visual-Studio-Code") },
-  json: { name: "agent, format=json", ...negotiating("agent", "agent", "format=json") },
-  markdown: { name: "human, format=markdown", ...negotiating("human", "human", "format=markdown") },
-  any: { name: "any other client", ...named("any") },
+  "claude-code": { name: "Claude Code", ...sends("claude-code") },
+  cursor: { name: "Cursor", ...sends("cursor-vscode") },
+  "claude-ai": { name: "Claude Desktop", ...sends("claude-ai") },
+  codex: { name: "Codex", ...sends("codex-mcp-client") },
+  "vs-code": { name: "VS Code", ...sends("Visual-Studio-Code") },
+  json: { name: "agent, format=json", ...sends("agent", "agent", "format=json") },
+  markdown: { name: "human, format=markdown", ...sends("human", "human", "format=markdown") },
+  any: { name: "any other client", ...sends("any") },
 };

@@ -1,10 +1,12 @@
 // The view of one call by several clients: a tool, its arguments, and what each client gets.
 
 import { get, getTool, post } from "./api.js";
-import { Chooser, addressOfFirst, chosenClients } from "./chooser.js";
+import { isError } from "./calls.js";
+import { Chooser, addressOfFirst, chosenClients, idsOf } from "./chooser.js";
+import { callersOf } from "./client.js";
 import { Component, createRef, html } from "./dom.js";
 import { SchemaForm, readArguments } from "./form.js";
-import { plural } from "./format.js";
+import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { Choice, Confirm, Filter, Pending, Problem, matcher } from "./parts.js";
 import { Results } from "./results.js";
@@ -15,21 +17,22 @@ import { openTool, toolKey } from "./variants.js";
 export class Compare extends Component {
   async componentDidMount() {
     try {
-      this.setState({ catalog: await get("/api/catalog"), error: null });
+      const [catalog, { calls }] = await Promise.all([get("/api/catalog"), get("/api/last-calls")]);
+      this.setState({ catalog, calls, error: null });
     } catch (error) {
       this.setState({ error });
       this.props.failed(error);
     }
   }
 
-  render({ params, status, failed }, { catalog, error }) {
+  render({ params, status, failed }, { catalog, calls, error }) {
     if (!catalog || !status) return html`<${Pending} what="tools" error=${error ?? this.props.error} />`;
     const tool = openTool(params);
     return html`
       ${status.calls !== true && CALLS_OFF}
       ${tool
-        ? html`<${Call} key=${toolKey(tool)} ...${{ tool, catalog, params, status, failed }} />`
-        : html`<${ToolChoice} ...${{ catalog, params }} />`}
+        ? html`<${Call} key=${toolKey(tool)} ...${{ tool, catalog, calls, params, status, failed }} />`
+        : html`<${ToolChoice} ...${{ catalog, calls, params }} />`}
     `;
   }
 }
@@ -41,18 +44,29 @@ const CALLS_OFF = html`<p class="empty calls-off">
 
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },
+  { id: "calls", head: "calls", kind: "c-number" },
+  { id: "errors", head: "errors", kind: "c-number" },
   { id: "server", head: "server", kind: "c-short" },
   { id: "effect", head: "declares", kind: "c-client" },
 ];
 
-/** All tools of the servers, of which one is chosen. */
-function ToolChoice({ catalog, params }) {
+/** The name by which most clients know a tool. */
+const knownName = ({ name, variants }, { baseline }) => (variants[baseline] ?? Object.values(variants)[0])?.name ?? name;
+
+/** All tools of the servers, those that were called most first, of which one is chosen. */
+function ToolChoice({ catalog, calls, params }) {
   const matches = matcher(params.get("q") ?? "");
-  const rows = catalog.tools.filter((it) => matches(it.name));
+  const byTool = Map.groupBy(calls, ({ server, upstreamName, target }) => toolKey({ server, name: upstreamName ?? target }));
+  const counted = catalog.tools.map((tool) => {
+    const all = byTool.get(toolKey(tool)) ?? [];
+    return { ...tool, known: knownName(tool, catalog), calls: all.length, errors: all.filter(isError).length };
+  });
+  const rows = counted.filter((it) => matches(it.name) || matches(it.known)).sort((a, b) => b.calls - a.calls);
   const empty = catalog.tools.length === 0 ? "The servers list no tools yet." : "No tool matches. Clear the filter.";
   const cell = (tool, { id }) => {
     if (id === "effect") return html`<span class="faint">${effect(tool.annotations)}</span>`;
-    return html`<${Name} value=${tool[id]} />`;
+    if (id === "calls" || id === "errors") return tool[id] > 0 && count(tool[id]);
+    return html`<${Name} value=${id === "name" ? tool.known : tool[id]} />`;
   };
   return html`<section aria-labelledby="choice">
     <h2 id="choice">Choose a tool to call</h2>
@@ -78,6 +92,8 @@ class Call extends Component {
   heading = createRef();
   form = createRef();
   state = { texts: new Map(), problems: new Map() };
+  /** The clients to choose from, in an order that stays. */
+  seen = idsOf(callersOf(this.props.calls, this.props.status.clients ?? []), this.props.status.keys ?? []);
 
   async componentDidMount() {
     this.heading.current?.focus();
@@ -96,8 +112,8 @@ class Call extends Component {
 
   /** Writes the first choice into an address without one, where it stays when other clients come. */
   chooseFirst() {
-    const { params, status } = this.props;
-    if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(status.clients ?? []));
+    const { params } = this.props;
+    if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(this.seen));
   }
 
   fail(error) {
@@ -120,8 +136,7 @@ class Call extends Component {
 
   async call(value, confirmed = false) {
     const { tool, params } = this.props;
-    const key = params.get("key");
-    const clients = chosenClients(params).map(({ client }) => ({ ...(key && { key }), ...client }));
+    const clients = chosenClients(params).map(({ client }) => client);
     this.setState({ asked: null, isCalling: true, error: null });
     try {
       const answer = await post("/api/call", { server: tool.server, tool: tool.name, arguments: value, clients, confirmed });
@@ -135,15 +150,15 @@ class Call extends Component {
 
   render({ tool, catalog, params, status }, { original, texts, problems, error, asked, isCalling, answer }) {
     const clients = chosenClients(params);
-    const seen = seenClients(status);
+    const row = catalog.tools.find((it) => toolKey(it) === toolKey(tool));
     const variants = catalog.variants.map(({ id }) => id);
     const keys = [["", "as each client has it"], ...(status.keys ?? []).map((key) => [key, plain(key, 60)])];
     const title = `Call it ${plural(clients.length, "time")}`;
     return html`
       <section aria-labelledby="tool">
-        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
+        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${row ? knownName(row, catalog) : tool.name} limit=${120} /></h2>
         <p class="note">
-          of the server <${Name} value=${tool.server} />${original && `, ${effect(original.annotations)}`} ·${" "}
+          <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${original && `, ${effect(original.annotations)}`} ·${" "}
           <a href=${linkWith({ tool: "" })}>choose another tool</a>
         </p>
         ${typeof original?.description === "string" && html`<p><${LongText} value=${original.description} limit=${240} /></p>`}
@@ -152,7 +167,7 @@ class Call extends Component {
         <section aria-labelledby="clients">
           <h2 id="clients">Clients</h2>
           ${keys.length > 1 && html`<${Choice} label="Person, by API key" value=${params.get("key") ?? ""} options=${keys} onChange=${(key) => replace({ key })} />`}
-          <${Chooser} ...${{ params, variants, seen }} />
+          <${Chooser} ...${{ params, variants }} seen=${this.seen} />
         </section>
         ${original &&
         html`<form ref=${this.form} onSubmit=${this.submit} aria-labelledby="arguments" class="call">
@@ -177,11 +192,4 @@ function CallButton({ clients, isCalling, isOff }) {
   const note = why || "The server gets one real call for each client.";
   return html`<button class="main" disabled=${why !== ""}>Call it as ${plural(clients.length, "client")}</button>
     ${" "}<span class="note">${note}</span>`;
-}
-
-/** Clients with a name that Vary has seen, each once, in an order that stays. */
-function seenClients({ clients = [] }) {
-  const named = clients.map(({ client }) => client).filter((it) => it?.name);
-  const each = new Map(named.map((it) => [JSON.stringify([it.name, it.version]), it]));
-  return [...each.values()].sort((a, b) => a.name.localeCompare(b.name));
 }

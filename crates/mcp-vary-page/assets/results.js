@@ -68,6 +68,34 @@ const NO_RULE = "no access rule that applies to the client allows it";
 const lacksPerson = ({ clients, results }) =>
   clients.every(({ key, claims }) => !key && !claims) && results.every(({ tool, error }) => !tool && error?.includes(NO_RULE));
 
+/** The value that the only text of a result is. */
+function valueOf({ content }) {
+  try {
+    return content.length === 1 ? JSON.parse(content[0].text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isEqual = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** The names and kinds in a value, where each list has its first element only. */
+const shapeOf = (value) => JSON.stringify(value, (_, it) => (Array.isArray(it) ? it.slice(0, 1) : it && typeof it === "object" ? it : typeof it));
+
+/** Whether the server answered the same; `null` if that cannot be known, since a variant can have another form, and Vary can cut a result. */
+function isSameAnswer(one, other) {
+  const [value, before] = [one, other].map((it) => it.structuredContent ?? valueOf(it));
+  if (isEqual(one, other) || (value && isEqual(value, before))) return true;
+  const isCut = JSON.stringify([one, other]).includes("vary://result/");
+  return value && before && !isCut && shapeOf(value) === shapeOf(before) ? false : null;
+}
+
+/** The tokens of a result beside those of the baseline. */
+function tokensBeside({ result, tokens }, compared) {
+  const isSame = isSameAnswer(result, compared.result);
+  return isSame === false ? "the server’s answers differ" : `${saving(tokens, compared.tokens)}${isSame ? "" : " *"}`;
+}
+
 /** A row for each client: what it gets, and what that costs. */
 function Figures({ clients, results, compared }) {
   const rows = results.map((it, at) => [
@@ -75,13 +103,15 @@ function Figures({ clients, results, compared }) {
     html`<${Outcome} ...${it} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
-    it.result && it !== compared ? saving(it.tokens, compared?.tokens) : "–",
+    it.result && it !== compared ? tokensBeside(it, compared) : "–",
     it.result ? count(it.bytes) : "–",
     it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
   const columns = ["client", "outcome", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
-  return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />`;
+  const isUnknown = results.some(({ result }) => result && isSameAnswer(result, compared.result) === null);
+  return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
+    ${isUnknown && html`<p class="note">* These results have another form, so nothing shows whether the server answered the same.</p>`}`;
 }
 
 /** What came of the call of one client, in a word. */
@@ -120,19 +150,9 @@ function Result({ result, compared, of }) {
   const names = [...new Set([...parts.keys(), ...(before?.keys() ?? [])])];
   return names.map((name) => {
     const part = html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`;
-    if (name !== "structuredContent" || !isRepeated(result)) return part;
+    if (name !== "structuredContent" || !isEqual(valueOf(result), result.structuredContent)) return part;
     return html`<details key=${name}><summary>structuredContent, the same as content</summary>${part}</details>`;
   });
-}
-
-/** Whether the structured content of a result is its text again. */
-function isRepeated({ content, structuredContent }) {
-  if (!Array.isArray(content) || content.length !== 1) return false;
-  try {
-    return JSON.stringify(JSON.parse(content[0].text)) === JSON.stringify(structuredContent);
-  } catch {
-    return false;
-  }
 }
 
 /** The members of a result as texts, by their names. */

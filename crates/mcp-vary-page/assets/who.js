@@ -1,15 +1,15 @@
 // The view of who gets what: what a client sends, the variant that it gets, and why.
 
-import { post } from "./api.js";
-import { ClientFields, FIELDS, fieldText, readClient } from "./client.js";
+import { get, post } from "./api.js";
+import { ClientFields, ClientName, FIELDS, callersOf, clientLabel, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
 import { count, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { CheckBox, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
+import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
-import { ToolLink } from "./variants.js";
+import { ToolLink, toolKey } from "./variants.js";
 
 const REASONS = {
   selector: "the request names it in _meta",
@@ -29,16 +29,22 @@ const NAMED_IN = {
   header: (id) => ({ headers: `MCP-Server-Variant: ${id}` }),
 };
 
+/** The texts of the fields for a client that Vary has seen, with where it named its variant. */
+const fieldsOf = ({ name, version }, { variant, reason }) => ({
+  initialize: JSON.stringify({ clientInfo: { name, version } }),
+  ...(variant && NAMED_IN[reason]?.(variant)),
+});
+
 /** The link to the view for a client that Vary has seen, with what a call of it shows: who called, and what was decided. */
-export function linkToClient({ name, version }, { principal, variant, reason, variantRule, at } = {}) {
-  const recorded = variant && reason && { got: variant, by: reason, rule: variantRule, at, ...NAMED_IN[reason]?.(variant) };
-  return link("who", { initialize: JSON.stringify({ clientInfo: { name, version } }), person: principal, ...recorded });
+export function linkToClient(client, seen = {}) {
+  const { principal, variant, reason, variantRule, at } = seen;
+  const recorded = variant && reason && { got: variant, by: reason, rule: variantRule, at };
+  return link("who", { ...fieldsOf(client, seen), person: principal, ...recorded });
 }
 
-/** A client as a link to what it gets, and why. */
-export function ClientLink({ client, seen }) {
-  const version = client.version && html` <${Name} value=${client.version} limit=${24} />`;
-  return html`<a href=${linkToClient(client, seen)}><${Name} value=${client.name} limit=${60} />${version}</a>`;
+/** A client, and the person who uses it, as a link to what it gets, and why. */
+export function ClientLink({ client, person, seen }) {
+  return html`<a href=${linkToClient(client, seen)}><${ClientName} ...${{ client, person }} /></a>`;
 }
 
 /** The text of a field: a person of a call is the name of a key, if there is such a key. */
@@ -53,10 +59,24 @@ const asked = ({ params, status }) => [!status && params.get("person"), ...Objec
 export class Who extends Component {
   componentDidMount() {
     this.ask();
+    if (this.props.status) this.loadCallers();
   }
 
   componentDidUpdate(before) {
     if (asked(before) !== asked(this.props)) this.ask();
+    if (before.status?.clients.length !== this.props.status?.clients.length) this.loadCallers();
+  }
+
+  /** Who called, and then how many tools each gets now. */
+  async loadCallers() {
+    const { clients = [], keys = [] } = this.props.status ?? {};
+    try {
+      const callers = callersOf((await get("/api/last-calls")).calls, clients).slice(0, MOST_CALLERS);
+      this.setState({ callers });
+      this.setState({ callers: await Promise.all(callers.map(async (it) => ({ ...it, listed: await toolsOf(it, keys) }))) });
+    } catch (error) {
+      this.props.failed(error);
+    }
   }
 
   async ask() {
@@ -75,8 +95,8 @@ export class Who extends Component {
     }
   }
 
-  render({ params, status }, { answer, error }) {
-    const { clients = [], keys = [] } = status ?? {};
+  render({ params, status }, { answer, error, callers }) {
+    const keys = status?.keys ?? [];
     const text = textIn(params, keys);
     return html`
       <section aria-label="What the client sends">
@@ -87,8 +107,9 @@ export class Who extends Component {
         </details>
       </section>
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
-      ${!params.get("initialize") && !error && html`<${Seen} clients=${clients} person=${text("key")} />`}
-      ${answer && html`<${Recorded} ...${{ answer, params }} /><${Answer} ...${{ answer, params }} />`}
+      ${!params.get("initialize") && !error && callers && html`<${Seen} callers=${callers} person=${text("key")} />`}
+      ${answer && html`<${Recorded} ...${{ answer, params }} />`}
+      ${answer && (answer.lacksCredential ? refusal(keys) : html`<${Answer} ...${{ answer, params }} />`)}
     `;
   }
 }
@@ -124,39 +145,49 @@ function Form({ params, text }) {
   </form>`;
 }
 
-/** Where to begin: what clients got that Vary has seen. */
-function Seen({ clients, person }) {
-  const rows = clients.filter(({ client }) => client.name).slice(0, 20).map(({ client, variant, reason, rule, last }) => [
-    html`<${ClientLink} client=${client} seen=${{ principal: person, variant, reason, variantRule: rule, at: last }} />`,
-    variant ? html`<${Name} value=${variant} limit=${40} />, by ${reason}` : "–",
+/** In place of an answer that no client gets. */
+const refusal = ({ length }) => html`<p class="problem">
+  ${length > 0 ? "Without a key Vary refuses this client; choose a person." : "Without a token Vary refuses this client; paste its claims."}
+</p>`;
+
+const MOST_CALLERS = 20;
+
+/** Where to begin: who called, and what they got. */
+function Seen({ callers, person }) {
+  const own = callers.filter(({ principal }) => person && principal === person);
+  const rows = (own.length > 0 ? own : callers).map(({ client, principal, calls, listed, ...seen }) => [
+    html`<${ClientLink} client=${client} person=${principal} seen=${{ ...seen, principal: principal ?? person }} />`,
+    seen.variant ? html`<${Name} value=${seen.variant} limit=${40} />, by ${seen.reason}` : "–",
+    count(listed),
+    html`<${CallCount} number=${calls} filters=${{ client: client.name, person: principal }} what=${`calls of ${clientLabel(client, principal)}`} />`,
   ]);
+  const columns = ["client", "got", "#tools now", "#calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" columns=${["client", "got"]} ...${{ rows, empty }} />`;
+  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
 }
 
-/** What decides beside the fields, so that an answer can differ from what was recorded. */
-const LACKS = {
-  pin: "the credential of the client",
-  experiment: "the person or the session that the experiment assigned",
-  model: "the ranking of the model, which is not asked here",
-  ranking: "the hints that the client declared",
-};
+/** How many tools a caller gets now; nothing if its person is not that of a key, or it gets another variant than it got. */
+async function toolsOf({ client, principal, ...seen }, keys) {
+  if (principal && !keys.includes(principal)) return undefined;
+  const fields = { ...fieldsOf(client, seen), key: principal };
+  const answer = await post("/api/explain", { ...readClient((field) => fields[field]), brief: true }).catch(() => ({}));
+  return answer.variant === seen.variant && !answer.lacksCredential ? answer.listed : undefined;
+}
 
 /** What Vary recorded of a call, before the answer for what the fields have now. */
 function Recorded({ answer, params }) {
   const [variant, by, rule, at, caller] = ["got", "by", "rule", "at", "person"].map((name) => params.get(name));
   if (!variant || !by) return null;
-  const isSame = answer.variant === variant && answer.reason === by;
   const isOfCaller = !caller || caller === answer.person;
-  const lacks = isOfCaller ? (LACKS[by] ?? "something that the client sent") : html`<${Name} value=${caller} limit=${60} />, who called`;
-  return html`<div class=${`recorded ${isSame && isOfCaller ? "" : "differs"}`}>
+  const isSame = isOfCaller && answer.variant === variant && answer.reason === by;
+  return html`<div class=${`recorded ${isSame ? "" : "differs"}`}>
     <p>
       Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}
     </p>
     <p class="note">
-      ${isSame && isOfCaller && "The answer below, for what the fields have, is the same."}
-      ${!isOfCaller && html`The answer below is for what the fields have: they lack ${lacks}.`}
-      ${!isSame && isOfCaller && html`The answer below differs: it is for what the fields have, and they lack ${lacks}. Or the configuration has changed since.`}
+      The answer below, for what the fields have, ${isSame ? "is the same." : "can differ: "}
+      ${!isOfCaller && html`they lack <${Name} value=${caller} limit=${60} />, who called.`}
+      ${isOfCaller && !isSame && `they lack what decided then (${REASONS[by] ?? plain(by)}), or the configuration has changed since.`}
     </p>
   </div>`;
 }
@@ -164,13 +195,16 @@ function Recorded({ answer, params }) {
 function Answer({ answer, params }) {
   const { person } = answer;
   const { name, version } = answer.client ?? {};
-  const client = [name ? html`<${Name} value=${name} />` : "This client", version && html` <${Name} value=${version} />`, person && html` as <${Name} value=${person} />`];
+  const other = person ? html`A client of <${Name} value=${person} />` : "This client";
+  const client = name ? html`<${ClientName} client=${{ name, version }} person=${person} />` : other;
   const isRefused = answer.steps.some(({ step }) => step === "refused");
   const without = isRefused ? "is refused" : "gets the lists as they are: variants are off";
   const variant = html`gets <${Name} value=${answer.variant} />: ${REASONS[answer.reason] ?? answer.reason}`;
   return html`
-    <section class="answer" aria-live="polite">
-      <h2>${client} ${answer.variant ? variant : without}</h2>
+    <section class="answer">
+      <h2 aria-live="polite">${client} ${answer.variant ? variant : without}</h2>
+      ${answer.tools.length > 0 && html`<${Tools} ...${{ answer, params }} />`}
+      <h3>The steps of the decision</h3>
       <ol class="steps">
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
@@ -183,7 +217,6 @@ function Answer({ answer, params }) {
       <${Rules} rules=${answer.rules ?? []} />
       <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
     </section>
-    <${Tools} ...${{ answer, params }} />
   `;
 }
 
@@ -196,12 +229,9 @@ function ruleIn(detail) {
 /** A sentence of Vary. */
 const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
 
-/** Names with commas between them. */
-const named = (names) => names.map((name, at) => html`${at > 0 && ", "}<${Name} value=${name} />`);
-
 function Declared({ features }) {
   if (features.length === 0) return html`<p class="note">It declares no features, so results reach it as servers send them.</p>`;
-  return html`<p class="note">Features that it declares: ${named(features)}</p>`;
+  return html`<p class="note">Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} /></p>`;
 }
 
 /** Folded where something else decided, or all have the same points. */
@@ -227,27 +257,37 @@ function Rules({ rules }) {
   </div>`;
 }
 
-const NO_TOOL = "No tool matches. Clear the filter.";
-const NO_HIDDEN_TOOL = "No hidden tool matches. Clear the filter, or tick “also those that it gets”.";
-
 /** The tools that are hidden, by what hides them, then each tool. */
 function Tools({ answer, params }) {
   const hidden = answer.tools.filter((it) => it.hidden.length > 0);
   const all = params.get("all") === "yes" || hidden.length === 0;
-  const matches = matcher(params.get("q") ?? "");
-  const rows = (all ? answer.tools : hidden).filter((it) => matches(it.name) || matches(it.shown ?? ""));
-  const toggle = (event) => replace({ all: event.target.checked ? "yes" : "" });
-  return html`<section aria-labelledby="tools">
-    <h2 id="tools">${plural(answer.tools.length - hidden.length, "tool")} listed, ${count(hidden.length)} hidden</h2>
-    <${Causes} hidden=${hidden.filter((it) => matches(it.name))} />
+  const q = params.get("q") ?? "";
+  const matches = matcher(q);
+  const found = answer.tools.filter((it) => namesOf(it).some(matches));
+  const rows = found.filter((it) => all || it.hidden.length > 0);
+  const one = found.length === 1 ? found[0] : found.find((it) => namesOf(it).includes(q.trim()));
+  const shows = [...(hidden.length > 0 ? [["", "hidden"]] : []), ["yes", "all"]];
+  return html`
+    <h3>${plural(answer.tools.length - hidden.length, "tool")} listed, ${count(hidden.length)} hidden</h3>
     <div class="choices">
-      <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
-      <${CheckBox} checked=${all} disabled=${hidden.length === 0} onChange=${toggle}>also those that it gets<//>
+      <${Filter} label="Tool" hint="why not delete_file?" value=${q} onChange=${(text) => replace({ q: text })} />
+      <${Choice} label="Show" value=${all ? "yes" : ""} options=${shows} onChange=${(value) => replace({ all: value })} />
     </div>
+    <div role="status">${q && one && html`<${OneTool} tool=${one} />`}</div>
+    ${found.length > 1 && html`<${Causes} hidden=${found.filter((it) => it.hidden.length > 0)} />`}
     ${rows.length === 0
-      ? html`<p class="empty">${all ? NO_TOOL : NO_HIDDEN_TOOL}</p>`
+      ? html`<p class="empty">${found.length === 0 ? "No tool matches. Clear the filter." : "It gets all that match."}</p>`
       : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${(row, column) => toolCell(row, column, answer.variant)} />`}
-  </section>`;
+  `;
+}
+
+/** The names by which one may ask for a tool: its own, with its server as clients often have it, and the one that it gets. */
+const namesOf = ({ server, name, shown }) => [name, `${server}_${name}`, ...(shown ? [shown] : [])];
+
+/** Whether it gets the tool, and what to do if not, in a line. */
+function OneTool({ tool }) {
+  const answer = tool.hidden.length > 0 ? causesOf(tool) : html`it gets <${Name} value=${tool.shown} />`;
+  return html`<code><${Name} value=${tool.name} /></code> of <${Name} value=${tool.server} />: ${answer}`;
 }
 
 const COLUMNS = [
@@ -259,25 +299,28 @@ const COLUMNS = [
 function toolCell(row, column, variant) {
   if (column.id === "name") return html`<${ToolLink} tool=${row} variant=${variant} />`;
   if (column.id === "server" || row.shown !== null) return html`<${Name} value=${row[column.id]} />`;
-  const causes = row.hidden.map((it, at) => html`${at > 0 && "; "}<${Cause} cause=${it} isShort />`);
-  return html`<span class="causes-of"><span class="hidden-tool">hidden:</span> ${causes}</span>`;
+  return html`<span class="causes-of">${causesOf(row, true)}</span>`;
 }
 
-/** What hides a tool: a rule or a variant by its name, and what of it does. The name is not repeated. */
-function Cause({ cause: { by, rule, detail }, isShort }) {
+/** All that hides a tool. Links in cells are not reached by Tab. */
+function causesOf(tool, isCell = false) {
+  return html`<span class="hidden-tool">hidden:</span> ${tool.hidden.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool, isCell }} />`)}`;
+}
+
+/** What hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */
+function Cause({ cause: { by, rule, detail }, tool, isCell }) {
   const denies = `the rule \`${rule}\` denies it: `;
   const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
-  const kind = by === "access" ? "access rule " : `${by} `;
-  return html`${rule && html`${isShort ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence />`;
+  const [kind, next, to] = by === "variant"
+    ? ["variant ", tool ? "add it in a draft" : "change it in a draft", link("draft", { variant: rule, tool: tool && toolKey(tool) })]
+    : ["access rule ", "Problems", link("review")];
+  return html`${rule && html`${isCell ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence />
+    ${" "}· <a href=${to} tabindex=${isCell ? "-1" : undefined}>${next}</a>`;
 }
 
 /** What hides tools, each with how many. */
 function Causes({ hidden }) {
-  const causes = new Map();
-  for (const one of hidden.flatMap((tool) => tool.hidden)) {
-    const key = JSON.stringify([one.by, one.rule, one.detail]);
-    causes.set(key, [...(causes.get(key) ?? []), one]);
-  }
+  const causes = Map.groupBy(hidden.flatMap((tool) => tool.hidden), ({ by, rule, detail }) => JSON.stringify([by, rule, detail]));
   const sorted = [...causes.values()].sort((a, b) => b.length - a.length).slice(0, 8);
   if (sorted.length === 0) return null;
   const severalTimes = hidden.filter((tool) => tool.hidden.length > 1).length;
@@ -286,8 +329,5 @@ function Causes({ hidden }) {
         (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0]} /></li>`,
       )}
     </ul>
-    ${severalTimes > 0 &&
-    html`<p class="note">
-      ${plural(severalTimes, "tool")} hidden by more than one of these: to list such a tool, change each that is named beside it.
-    </p>`}`;
+    ${severalTimes > 0 && html`<p class="note">${plural(severalTimes, "tool")} hidden by more than one: change each that is named beside such a tool.</p>`}`;
 }

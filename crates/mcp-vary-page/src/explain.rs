@@ -11,8 +11,8 @@ use crate::response::{PageAnswer, failure, json as json_answer};
 
 /// The response to `POST /api/explain`.
 pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
-    match read(body).and_then(|client| gateway.explain_client(&client)) {
-        Ok(explanation) => json_answer(&to_json(&explanation)),
+    match read(body).and_then(|question| explain(gateway, &question)) {
+        Ok(answer) => json_answer(&answer),
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
     }
 }
@@ -34,15 +34,27 @@ pub(crate) struct Question<'a> {
     #[serde(borrow)]
     claims: Option<&'a RawValue>,
     key: Option<String>,
+    /// Whether the number of its tools is enough.
+    brief: bool,
 }
 
-fn read(body: &Bytes) -> Result<ClientDescription, String> {
-    let question: Question<'_> = if body.is_empty() {
-        Question::default()
-    } else {
-        serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))?
-    };
-    question.description()
+fn read(body: &Bytes) -> Result<Question<'_>, String> {
+    if body.is_empty() {
+        return Ok(Question::default());
+    }
+    serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))
+}
+
+fn explain(gateway: &Gateway, question: &Question<'_>) -> Result<Value, String> {
+    let client = question.description()?;
+    let explanation = gateway.explain_client(&client)?;
+    let mut answer = to_json(&explanation);
+    let has_credential = client.key.is_some() || client.claims.is_some();
+    answer["lacksCredential"] = (gateway.requires_credential() && !has_credential).into();
+    if !question.brief {
+        answer["tools"] = explanation.tools.iter().map(tool_json).collect();
+    }
+    Ok(answer)
 }
 
 impl Question<'_> {
@@ -111,6 +123,7 @@ fn to_json(explanation: &ClientExplanation) -> Value {
         json!({"id": ranked.id, "points": ranked.score, "why": why.collect::<Vec<_>>()})
     });
     let rules = explanation.rules.iter().map(|rule| json!({"rule": rule}));
+    let listed = explanation.tools.iter().filter(|tool| tool.shown.is_ok());
     json!({
         "variant": explanation.variant,
         "reason": explanation.reason,
@@ -119,7 +132,7 @@ fn to_json(explanation: &ClientExplanation) -> Value {
         "features": explanation.features,
         "ranking": ranking.collect::<Value>(),
         "rules": rules.collect::<Value>(),
-        "tools": explanation.tools.iter().map(tool_json).collect::<Value>(),
+        "listed": listed.count(),
     })
 }
 
