@@ -138,7 +138,7 @@ function showCurrent() {
 /** What each key does. */
 const KEYS = {
   "/": "go to the search of the view",
-  "↑ ↓ ← →": "move through a list",
+  "↑ ↓ ← →, j, k": "move through a list",
   Enter: "open a row, or follow its link",
   Escape: "close what is open",
   "?": "show these keys",

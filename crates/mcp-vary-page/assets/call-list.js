@@ -89,7 +89,7 @@ export class Calls extends Component {
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
           <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
             open=${(call) => go(linkWith({ call: keyOf(call) }))} selected=${(call) => call.id === open?.id} />
-          ${open && html`<${CallFacts} key=${open.id} call=${open} servers=${status.servers} close=${this.close} />`}
+          ${open && html`<${CallFacts} key=${open.id} call=${open} status=${status} close=${this.close} />`}
         </div>`}
         <${ByTool} ...${{ calls, params }} />
         <div class="choices note">
@@ -234,15 +234,15 @@ function mostOf(calls, valueOf, filtersOf) {
   return html`${groups.slice(0, MOST_VALUES).map(linkOf)}${groups.length > MOST_VALUES && ` and ${count(groups.length - MOST_VALUES)} more`}`;
 }
 
-function CallFacts({ call, servers, close }) {
+function CallFacts({ call, status, close }) {
   const title = html`<${Name} value=${call.method} />${" "}${call.target && html`<${LongText} value=${call.target} limit=${120} />`}`;
   const address = new URL(link("now", { call: keyOf(call) }), location).href;
   const box = createRef();
   return html`<${Panel} id="call" level="h3" ...${{ title, close }}>
-    <${Result} ...${{ call, servers }} />
+    <${Result} ...${{ call, servers: status.servers }} />
     <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
     <p class="note">Its link: <code ref=${box}>${address}</code></p>
-    ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
+    ${isOfTool(call) && html`<${CalledTool} ...${{ call, keys: status.keys ?? [] }} />`}
     <${Copy} button="Copy the link" text=${address} box=${box} />
     <p class="note">${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is configured to.</p>
   <//>`;
@@ -277,11 +277,11 @@ class CalledTool extends Component {
     }
   }
 
-  render({ call }, { definitions, fixed, error }) {
+  render({ call, keys }, { definitions, fixed, error }) {
     const { variant, client } = call;
     const known = definitions && variant && Object.hasOwn(definitions.variants, variant) ? definitions.variants[variant] : null;
     const isSame = known && JSON.stringify(known) === JSON.stringify(definitions.original);
-    const again = client?.name ? addressOfSeen(client) : {};
+    const again = client?.name ? addressOfSeen(client, keys.find((key) => key === call.principal)) : {};
     return html`
       <p>
         <a href=${link("calls", { tool: toolKey(this.tool), ...again })}>Call it as several clients</a> ·${" "}

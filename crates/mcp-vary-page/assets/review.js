@@ -189,7 +189,7 @@ function unlistedRow({ target, calls, down, tool, isUnknown }) {
 
 /** The counter of calls of tools that are not listed, and the filters that find them. */
 const UNKNOWN_TOOLS = "refused-unknown-tools";
-const NOT_LISTED = { outcome: "error", q: "Unknown tool:" };
+const NOT_LISTED = { outcome: "not_listed" };
 
 /** Why credentials are refused, by the names that metrics have. */
 const CREDENTIALS = {
