@@ -1,5 +1,6 @@
 //! `vary up` and `vary down`: what they say, and what is left when they are killed.
 
+mod given_back;
 mod project;
 mod service;
 
