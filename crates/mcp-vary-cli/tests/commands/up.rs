@@ -261,6 +261,7 @@ fn every_client_gets_vary_and_its_servers_back() {
     assert_lacks(&journal, &["s3cret", "command", "weather"]);
     let run = user.run(&["status"]).exited(2);
     assert_contains(&run.stderr, &["`vary up` starts one for your clients"]);
+    assert_lacks(&run.stderr, &["127.0.0.1"]);
     user.run(&["down", "--all"]).exited(0);
     assert!(!user.home.path(".config/vary").exists());
 }
