@@ -205,7 +205,8 @@ impl Operation {
     /// That the file of a client is gone, and where a copy of it is. Whoever removed its directory wants none.
     fn report_gone(&self, file: &ClientFile) -> Result<TakenBack, Failure> {
         let shown = self.path.display().to_string();
-        if !self.path.parent().is_some_and(Path::is_dir) {
+        let has_folder = self.path.parent().is_some_and(Path::is_dir);
+        if !has_folder {
             return Ok(TakenBack {
                 line: format!("{shown} is gone with its folder, and stays so"),
                 is_whole: true,
