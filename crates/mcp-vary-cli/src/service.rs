@@ -256,15 +256,6 @@ impl Manager {
         }
     }
 
-    /// The command that starts Vary again, with the program and the configuration that are on disk.
-    pub(crate) const fn restart_command(self) -> &'static str {
-        match self {
-            Self::Systemd => "systemctl --user restart vary",
-            Self::Launchd => "launchctl kickstart -k gui/$UID/vary",
-            Self::Background => "vary drain && vary up",
-        }
-    }
-
     /// Whether the gateway of the service answers.
     pub(crate) fn is_running(self) -> bool {
         self.socket().is_some()

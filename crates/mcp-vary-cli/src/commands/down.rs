@@ -31,6 +31,9 @@ pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> 
         }
     } else {
         notice("nothing to undo: `vary up` is not in use");
+        let copies = journal.copies();
+        copies.iter().for_each(|line| notice(&sanitize_line(line)));
+        journal.is_partly_undone = !copies.is_empty();
     }
     let is_whole = !journal.is_partly_undone;
     finish(journal.given_back(), &directory, args.all)?;

@@ -38,7 +38,7 @@ pub(crate) async fn run(
     mut stop: Stop,
 ) -> Result<Verdict, Failure> {
     let name = command.path().trim_start_matches('/');
-    let address = GatewayAddress::find(args.address.as_deref(), name).await?;
+    let address = GatewayAddress::find_running(args.address.as_deref(), name).await?;
     // Known as long as it runs.
     let known = address.known_by().filter(|_| command == Command::Drain);
     let token = args.token.or_else(|| written_token(&address));

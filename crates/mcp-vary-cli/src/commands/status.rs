@@ -78,7 +78,7 @@ async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdic
 
 /// Requests the status once and prints it.
 async fn show(args: &Status) -> Result<Verdict, Failure> {
-    let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
+    let address = GatewayAddress::find_running(args.address.as_deref(), "status").await?;
     let ReceivedStatus { json, document } = fetch_from(&address).await?;
     let known = address.known_by().map_or_else(String::new, |known| {
         let process = process_lines(&address.about().unwrap_or_default(), &document);
@@ -134,12 +134,12 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// The status of the gateway at the address that was typed; without one, of the running gateway of this user.
 pub(crate) async fn fetch(typed: Option<&str>) -> Result<ReceivedStatus, Failure> {
-    fetch_from(&GatewayAddress::find(typed, "status").await?).await
+    fetch_from(&GatewayAddress::find_running(typed, "status").await?).await
 }
 
 /// The document that [`fetch`] reads, as it was received.
 pub(crate) async fn fetch_json(typed: Option<&str>) -> Result<Value, Failure> {
-    fetch_json_from(&GatewayAddress::find(typed, "status").await?).await
+    fetch_json_from(&GatewayAddress::find_running(typed, "status").await?).await
 }
 
 async fn fetch_from(address: &GatewayAddress) -> Result<ReceivedStatus, Failure> {

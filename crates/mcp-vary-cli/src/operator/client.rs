@@ -68,6 +68,20 @@ impl GatewayAddress {
         }
     }
 
+    /// The address that [`Self::find`] returns.
+    ///
+    /// # Errors
+    ///
+    /// If nothing was typed, and no gateway is running.
+    pub(crate) async fn find_running(typed: Option<&str>, command: &str) -> Result<Self, Failure> {
+        let address = Self::find(typed, command).await?;
+        // Nobody typed the default address, so a message about it would say little.
+        if matches!(address, Self::Default) && TcpStream::connect(DEFAULT).await.is_err() {
+            return Err(Failure::command(not_running()));
+        }
+        Ok(address)
+    }
+
     /// What was typed: the `--admin` address as `HOST:PORT`, a port or the URL, or the path of a socket.
     pub(crate) fn parse(typed: &str) -> Result<Self, Failure> {
         if typed.parse::<u16>().is_ok() {
@@ -195,11 +209,7 @@ impl GatewayAddress {
         let why = io_error::describe(error);
         match self {
             _ if !has_directory() => format!("{why}; {HOMELESS}"),
-            Self::Default if is_in_use() => ENDED.to_owned(),
-            Self::Default => format!(
-                "{why}; no gateway of this user is running here: `vary up` starts one for your clients, `vary serve FILE` \
-                 another; that of another user is reached by the address of its `--admin`"
-            ),
+            Self::Default => not_running(),
             _ => {
                 let known = running_gateways();
                 if known.is_empty() {
@@ -212,6 +222,19 @@ impl GatewayAddress {
             }
         }
     }
+}
+
+/// That no gateway was found, and what to do.
+fn not_running() -> String {
+    if !has_directory() {
+        return HOMELESS.to_owned();
+    }
+    if is_in_use() {
+        return ENDED.to_owned();
+    }
+    "no gateway of this user is running here: `vary up` starts one for your clients, `vary serve FILE` another; that of \
+     another user is reached by the address of its `--admin`"
+        .to_owned()
 }
 
 /// The running gateways of this user, as the user knows them.

@@ -245,18 +245,25 @@ fn tool_count(tools: usize, is_final: bool) -> String {
     }
 }
 
-/// A line for each client that cannot use all tools of the variant `id`, the default, with one that fits.
+/// A line for each client that cannot use all tools of its variant, with one that fits: the variant of its name, or else
+/// `id`, the default.
 fn limit_lines(
     id: &VariantId,
     count: usize,
     variants: &[(VariantId, usize)],
     url: &str,
 ) -> Vec<String> {
-    let exceeded = CLIENT_LIMITS.iter().filter(|(_, limit)| count > *limit);
-    let lines = exceeded.map(|(client, limit)| {
+    let lines = CLIENT_LIMITS.iter().filter_map(|client| {
+        let mut all = variants.iter();
+        let of_client = all.find(|(variant, _)| variant.as_str() == client.name);
+        let (variant, listed) = of_client.map_or((id, count), |(variant, tools)| (variant, *tools));
+        let (title, limit) = (client.title, client.tools);
+        if listed <= limit {
+            return None;
+        }
         let fits = variants
             .iter()
-            .filter(|(_, tools)| (1..=*limit).contains(tools));
+            .filter(|(_, tools)| (1..=limit).contains(tools));
         // Of several, the one that loses least.
         let closest = fits.rev().max_by_key(|(_, tools)| *tools);
         let advice = match closest {
@@ -269,7 +276,9 @@ fn limit_lines(
             }
             None => "declare a variant with fewer `tools`".to_owned(),
         };
-        format!("note: {client} uses at most {limit} tools, and `{id}` has {count}; {advice}")
+        Some(format!(
+            "note: {title} uses at most {limit} tools, and `{variant}` has {listed}; {advice}"
+        ))
     });
     lines.collect()
 }
@@ -291,16 +300,36 @@ fn variant_url(url: &str, id: &VariantId) -> String {
 pub(crate) fn limit_of(title: &str) -> Option<usize> {
     let mut limits = CLIENT_LIMITS.iter();
     limits
-        .find(|(client, _)| *client == title)
-        .map(|(_, limit)| *limit)
+        .find(|client| client.title == title)
+        .map(|client| client.tools)
 }
 
 /// The time without another server after which those that became ready are reported.
 pub(crate) const BURST: Duration = Duration::from_secs(1);
 /// The servers of a burst that have a line of their own.
 pub(crate) const MOST_LINES: usize = 3;
-/// Clients that do not use all tools of a long list, and how many they use.
-const CLIENT_LIMITS: [(&str, usize); 2] = [("Cursor", 40), ("VS Code", 128)];
+
+/// A client that does not use all tools of a long list.
+struct ClientLimit {
+    title: &'static str,
+    /// Its name in commands, and that of its variant after `vary up`.
+    name: &'static str,
+    /// How many tools it uses.
+    tools: usize,
+}
+
+const CLIENT_LIMITS: [ClientLimit; 2] = [
+    ClientLimit {
+        title: "Cursor",
+        name: "cursor",
+        tools: 40,
+    },
+    ClientLimit {
+        title: "VS Code",
+        name: "vscode",
+        tools: 128,
+    },
+];
 
 #[cfg(test)]
 mod tests {
@@ -337,6 +366,18 @@ mod tests {
             &[
                 "note: Cursor uses at most 40 tools, and `standard` has 129; declare a variant with fewer `tools`",
                 "note: VS Code uses at most 128 tools, and `standard` has 129; connect it to http://x/mcp/v/half (100 tools)",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_client_that_has_a_variant_of_its_name_is_noted_only_if_that_is_too_long() {
+        notes(41, &[("cursor", 23)], &[]);
+        notes(
+            41,
+            &[("cursor", 43), ("vscode", 5)],
+            &[
+                "note: Cursor uses at most 40 tools, and `cursor` has 43; connect it to http://x/mcp/v/vscode (5 tools)",
             ],
         );
     }

@@ -1,5 +1,6 @@
 //! `vary up` and `vary down`: what they say, and what is left when they are killed.
 
+mod given_back;
 mod project;
 mod service;
 
@@ -135,18 +136,18 @@ impl Drop for User {
 fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
     let user = User::new("dry");
     let run = user.run(&["up", "--dry-run"]).exited(0);
-    let table = "server  clients              state            tools  tokens\n\
-                 dead    Claude Code          down                 -       -\n\
-                 other   Gemini CLI           up                   2  ";
+    let table = "server  clients              state                tools  tokens\n\
+                 dead    Claude Code          down                     -       -\n\
+                 other   Gemini CLI           up                       2  ";
     assert_starts(&run.stdout, table);
     let path = user.configuration().display().to_string();
     assert_contains(
         &run.stdout,
         &[
-            "sky     Claude Code, Cursor  same as `other`      2  ",
+            "sky     Claude Code, Cursor  up, same as `other`      2  ",
             "`dead` stays with its clients: ",
-            "`sky` differs from `other` only in its name: make them equal in the clients' files, and one process serves \
-             both\n",
+            "`sky` runs beside `other`, since they differ in their names: make them equal in the clients' files, and one \
+             process serves both\n",
             &format!("--- {path} (new)\n+++ {path}\n@@ -0,0 +1,"),
             "+listen: 127.0.0.1:",
             "-      \"env\": {\n-        \"TOKEN\": \"••••\"\n",
@@ -176,8 +177,8 @@ fn what_keeps_two_servers_apart_and_what_a_client_loses_is_said_until_they_are_i
          startup_timeout_sec = 30\n"
     );
     user.home.write(".codex/config.toml", &table);
-    let differs = "`sky-2` differs from `sky` only in `start-timeout`: make them equal in the clients' files, and one \
-                   process serves both\n";
+    let differs = "`sky-2` runs beside `sky`, since they differ in `start-timeout`: make them equal in the clients' files, \
+                   and one process serves both\n";
     let works = "has a `sky`; this works; for other names, rename one of them\n";
     let secrets = "note: secrets move with their servers";
     let run = user.run(&["up", "--yes"]).exited(0);
@@ -185,8 +186,26 @@ fn what_keeps_two_servers_apart_and_what_a_client_loses_is_said_until_they_are_i
     assert_contains(&run.stderr, &[works, secrets]);
     let again = user.run(&["up", "--yes"]).exited(0);
     assert_contains(&again.stderr, &["nothing to change; "]);
-    assert_lacks(&again.stdout, &["differs from"]);
+    assert_lacks(&again.stdout, &["runs beside"]);
     assert_lacks(&again.stderr, &["this works", secrets]);
+}
+
+#[test]
+fn a_server_that_vary_has_is_not_the_same_as_a_newer_one() {
+    let user = User::new("newer");
+    let gemini = ".gemini/settings.json";
+    let copied = user.home.read(gemini).replace("\"other\"", "\"a-copy\"");
+    user.home.write(gemini, "{}");
+    user.run(&["up", "--yes"]).exited(0);
+    user.home.write(gemini, &copied);
+    let run = user.run(&["up", "--dry-run"]).exited(0);
+    assert_contains(
+        &run.stdout,
+        &[
+            "a-copy  Gemini CLI           up, same as `sky`  ",
+            "sky     Claude Code, Cursor  up                 ",
+        ],
+    );
 }
 
 #[test]
@@ -260,6 +279,7 @@ fn every_client_gets_vary_and_its_servers_back() {
     assert_lacks(&journal, &["s3cret", "command", "weather"]);
     let run = user.run(&["status"]).exited(2);
     assert_contains(&run.stderr, &["`vary up` starts one for your clients"]);
+    assert_lacks(&run.stderr, &["127.0.0.1"]);
     user.run(&["down", "--all"]).exited(0);
     assert!(!user.home.path(".config/vary").exists());
 }

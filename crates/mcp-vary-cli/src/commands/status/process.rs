@@ -49,7 +49,7 @@ pub(super) fn process_lines(about: &Value, status: &StatusDocument) -> String {
             ));
         }
         Some(program) if program != about["program"] => {
-            let command = manager.map_or("start Vary again", Manager::restart_command);
+            let command = manager.map_or("start Vary again", |_| "vary up");
             lines.push_str(&format!(
                 "{path} was replaced since Vary started; to run the new program: {command}\n"
             ));
@@ -88,7 +88,7 @@ mod tests {
         about["program"]["length"] = json!(1);
         status.config = Some("sha256:0".to_owned());
         let reads = "was changed and not read since; `vary reload` reads it, or says why it cannot";
-        let replaced = "was replaced since Vary started; to run the new program: systemctl --user restart vary";
+        let replaced = "was replaced since Vary started; to run the new program: vary up";
         assert_eq!(
             process_lines(&about, &status),
             format!("{current}{path} {reads}\n{path} {replaced}\n")

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::diff::digests;
-use super::operation::{Kind, Operation};
+use super::operation::{BEFORE, Kind, Operation};
 use crate::commands::connect::file;
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
@@ -49,8 +49,12 @@ pub(crate) struct Journal {
     pub(crate) servers: Vec<NamedServer>,
     /// The servers of projects that the service has, by the path of their file.
     pub(crate) projects: BTreeMap<PathBuf, ProjectServers>,
-    /// The files in the order in which they are written.
+    /// The files in the order in which they were written.
     pub(crate) operations: Vec<Operation>,
+    /// For each client that the command at work connects, the files that it has not reported as written.
+    planned: Vec<Vec<Operation>>,
+    /// Copies of clients' files that could not be given back.
+    copies: BTreeSet<PathBuf>,
 }
 
 /// A server that was taken over.
@@ -98,6 +102,7 @@ impl Journal {
     pub(crate) fn store(&mut self, directory: &Path) -> Result<(), Failure> {
         if !self.is_unfinished {
             self.processes.clear();
+            self.planned.clear();
         }
         self.processes.insert(std::process::id());
         let path = directory.join(JOURNAL);
@@ -122,6 +127,7 @@ impl Journal {
     pub(crate) fn given_back(self) -> Self {
         Self {
             generated: digests(&self.generated, &[LISTEN_KEY, ADMIN]),
+            copies: self.copies,
             ..Self::default()
         }
     }
@@ -131,6 +137,68 @@ impl Journal {
         let is_replaced = |known: &Operation| operations.iter().any(|new| new.path == known.path);
         self.operations.retain(|known| !is_replaced(known));
         self.operations.extend(operations.iter().cloned());
+    }
+
+    /// Records that the files of one client are about to be written.
+    pub(crate) fn plan(&mut self, operations: &[Operation]) {
+        self.planned.push(operations.to_vec());
+    }
+
+    /// Writes the files of one client that were planned.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be written, or if another program changed the client's file meanwhile. Then all are as they
+    /// were.
+    pub(crate) fn apply(&mut self, operations: &[Operation]) -> Result<(), Failure> {
+        let is_done = |planned: &Operation| operations.iter().any(|new| new.path == planned.path);
+        self.planned.retain(|planned| !planned.iter().any(is_done));
+        let mut all = operations.iter();
+        let checked = all.try_for_each(|operation| operation.check_unchanged().map(drop));
+        let applied = checked.and_then(|()| operations.iter().try_for_each(Operation::apply));
+        if applied.is_ok() {
+            self.add(operations);
+        } else {
+            self.withdraw(operations)?;
+        }
+        applied
+    }
+
+    /// Takes back what was written for a client whose own file was not.
+    fn withdraw(&self, operations: &[Operation]) -> Result<(), Failure> {
+        operations.iter().try_for_each(|operation| {
+            let mut known = self.operations.iter();
+            let earlier = known.find(|earlier| earlier.path == operation.path);
+            operation.withdraw(earlier)
+        })
+    }
+
+    /// Adds what was planned by a command that was killed, without the files of clients that others changed before they were
+    /// written.
+    fn add_planned(&mut self) {
+        for mut operations in std::mem::take(&mut self.planned) {
+            let is_known = |new: &Operation| self.operations.iter().any(|it| it.path == new.path);
+            let is_left =
+                operations.iter().any(Operation::is_superseded) && !operations.iter().any(is_known);
+            if is_left {
+                for operation in &operations {
+                    operation.remove_drafts(&self.processes);
+                }
+                operations.retain(|operation| matches!(operation.kind, Kind::Beside(_)));
+            }
+            self.add(&operations);
+        }
+    }
+
+    /// A line for each copy of a client's file that is still there.
+    pub(crate) fn copies(&self) -> Vec<String> {
+        let left = self.copies.iter().filter(|copy| copy.exists());
+        let lines = left.map(|copy| {
+            let shown = copy.display().to_string();
+            let file = shown.strip_suffix(BEFORE).unwrap_or(&shown);
+            format!("{shown} is {file} as it was before Vary; move it back, or remove it")
+        });
+        lines.collect()
     }
 
     /// Gives back the clients' files, ends the service that `manager` runs, and gives back its files. Returns whether all
@@ -156,6 +224,9 @@ impl Journal {
     /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first, and reports what
     /// becomes of each. Returns whether all are given back; what is not stays in the journal.
     pub(crate) fn take_back(&mut self, of_clients: bool, report: &dyn Fn(&str)) -> bool {
+        if of_clients {
+            self.add_planned();
+        }
         let mut left: Vec<Operation> = Vec::new();
         let mut failed: Vec<PathBuf> = Vec::new();
         for operation in std::mem::take(&mut self.operations).into_iter().rev() {
@@ -171,6 +242,7 @@ impl Journal {
                     if let Some(outcome) = taken_back {
                         report(&outcome.line);
                         self.is_partly_undone |= !outcome.is_whole;
+                        self.copies.extend(outcome.copy);
                     }
                 }
                 Err(failure) => {

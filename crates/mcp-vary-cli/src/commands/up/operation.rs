@@ -1,7 +1,7 @@
 //! One file that `vary up` writes, and how it is given back.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use mcp_vary_config::{ClientText, Position, Syntax};
@@ -53,6 +53,8 @@ pub(crate) struct TakenBack {
     pub(crate) line: String,
     /// Whether it has everything that it had, and nothing of Vary.
     pub(crate) is_whole: bool,
+    /// The copy of the file as it was, if that could not be given back.
+    pub(crate) copy: Option<PathBuf>,
 }
 
 impl Operation {
@@ -62,7 +64,16 @@ impl Operation {
     ///
     /// If it cannot be written, or if it is the file of a client that another program changed meanwhile.
     pub(crate) fn apply(&self) -> Result<(), Failure> {
-        let file = ClientFile::read(self.path.clone())?.with_mode(self.mode);
+        self.check_unchanged()?.write(&self.after)
+    }
+
+    /// The file as it is now, which can be written.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written, or if it is the file of a client that another program changed meanwhile.
+    pub(super) fn check_unchanged(&self) -> Result<ClientFile, Failure> {
+        let file = self.read()?;
         let is_changed = file.text != self.replaced;
         if is_changed && matches!(self.kind, Kind::Client(_)) {
             return Err(Failure::command(format!(
@@ -71,7 +82,52 @@ impl Operation {
             )));
         }
         file.check_writable()?;
-        file.write(&self.after)
+        Ok(file)
+    }
+
+    fn read(&self) -> Result<ClientFile, Failure> {
+        Ok(ClientFile::read(self.path.clone())?.with_mode(self.mode))
+    }
+
+    /// Whether others changed the client's file before it was written: it has nothing that would have been added.
+    pub(super) fn is_superseded(&self) -> bool {
+        let Kind::Client(id) = &self.kind else {
+            return false;
+        };
+        let (Ok(named), Ok(file)) = (ClientName::from_str(id, false), self.read()) else {
+            return false;
+        };
+        let client = named.client();
+        let texts = [self.before.as_ref(), Some(&self.after), file.text.as_ref()];
+        let [Some(before), Some(after), Some(now)] = texts.map(|text| servers(client, text?))
+        else {
+            return false;
+        };
+        let has = |list: &[(String, Value)], name: &str| list.iter().any(|(key, _)| key == name);
+        let mut added = after.iter().filter(|(name, _)| !has(&before, name));
+        added.all(|(name, _)| !has(&now, name))
+    }
+
+    /// Takes back what was written beside the file of a client that was not: it is as the `earlier` operation left it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or written.
+    pub(super) fn withdraw(&self, earlier: Option<&Self>) -> Result<(), Failure> {
+        let file = self.read()?;
+        if matches!(self.kind, Kind::Beside(_)) && file.text.as_ref() == Some(&self.after) {
+            replace(&file, earlier.map(|operation| &*operation.after))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what `processes` left that were killed while they wrote the file.
+    pub(super) fn remove_drafts(&self, processes: &BTreeSet<u32>) {
+        if let Ok(file) = self.read() {
+            processes
+                .iter()
+                .for_each(|process| file.remove_draft(*process));
+        }
     }
 
     /// Gives the file back as it was. If others changed it since, their change stays. What `processes` left
@@ -84,7 +140,7 @@ impl Operation {
         &self,
         processes: &BTreeSet<u32>,
     ) -> Result<Option<TakenBack>, Failure> {
-        let file = ClientFile::read(self.path.clone())?.with_mode(self.mode);
+        let file = self.read()?;
         processes
             .iter()
             .for_each(|process| file.remove_draft(*process));
@@ -109,6 +165,7 @@ impl Operation {
         }
         let is_changed = file.text.as_ref() != Some(&self.after);
         match &self.kind {
+            Kind::Client(_) if file.text.is_none() => self.report_gone(file).map(Some),
             Kind::Client(name) if is_changed => {
                 let named = ClientName::from_str(name, false).map_err(Failure::command)?;
                 self.merge_back(named.client(), file).map(Some)
@@ -116,6 +173,7 @@ impl Operation {
             Kind::Service if is_changed => Ok(Some(TakenBack {
                 line: format!("{} was changed since, and stays", self.path.display()),
                 is_whole: false,
+                copy: None,
             })),
             _ => {
                 replace(file, self.before.as_deref())?;
@@ -127,6 +185,7 @@ impl Operation {
                     TakenBack {
                         line: format!("{} is as it was", self.path.display()),
                         is_whole: true,
+                        copy: None,
                     }
                 }))
             }
@@ -139,7 +198,31 @@ impl Operation {
         TakenBack {
             line: format!("{shown} was changed since: that stays, and Vary is taken out"),
             is_whole: true,
+            copy: None,
         }
+    }
+
+    /// That the file of a client is gone, and where a copy of it is. Whoever removed its directory wants none.
+    fn report_gone(&self, file: &ClientFile) -> Result<TakenBack, Failure> {
+        let shown = self.path.display().to_string();
+        let has_folder = self.path.parent().is_some_and(Path::is_dir);
+        if !has_folder {
+            return Ok(TakenBack {
+                line: format!("{shown} is gone with its folder, and stays so"),
+                is_whole: true,
+                copy: None,
+            });
+        }
+        let beside = self.store_before(file)?;
+        let copy = shell_word(&beside.display().to_string());
+        let target = shell_word(&shown);
+        Ok(TakenBack {
+            line: format!(
+                "{shown} is gone; to have it as it was before Vary: mv {copy} {target}; or else: rm {copy}"
+            ),
+            is_whole: false,
+            copy: Some(beside),
+        })
     }
 
     /// Takes Vary out of a file that others changed, and puts back what it replaced.
@@ -179,6 +262,7 @@ impl Operation {
                 beside.display()
             ),
             is_whole: false,
+            copy: Some(beside),
         })
     }
 
@@ -217,12 +301,8 @@ impl Operation {
 
     /// Whether `text` has every server that was replaced, and nothing that was added.
     fn is_given_back(&self, client: &Client, text: Option<&str>) -> bool {
-        let entries = |text: Option<&str>| -> Option<Vec<(String, Value)>> {
-            let container = client.container_in(text?).ok()?;
-            let keys: Vec<&str> = container.iter().map(String::as_str).collect();
-            ClientText::new(client.syntax, text?).entries(&keys).ok()
-        };
-        let [before, after, now] = [self.before.as_deref(), Some(&*self.after), text].map(entries);
+        let texts = [self.before.as_deref(), Some(&*self.after), text];
+        let [before, after, now] = texts.map(|text| servers(client, text?));
         let (Some(before), Some(after), Some(now)) = (before, after, now) else {
             return false;
         };
@@ -232,6 +312,13 @@ impl Operation {
         };
         before.iter().all(is_back) && after.iter().all(is_gone)
     }
+}
+
+/// The servers in the `text` of a file of `client`, with Vary; `None` if it cannot be read.
+fn servers(client: &Client, text: &str) -> Option<Vec<(String, Value)>> {
+    let container = client.container_in(text).ok()?;
+    let keys: Vec<&str> = container.iter().map(String::as_str).collect();
+    ClientText::new(client.syntax, text).entries(&keys).ok()
 }
 
 /// Writes `text`, or removes the file without one.
@@ -244,4 +331,4 @@ fn replace(file: &ClientFile, text: Option<&str>) -> Result<(), Failure> {
 }
 
 /// What ends the name of a file as it was before, if it could not be given back.
-const BEFORE: &str = ".vary-before";
+pub(super) const BEFORE: &str = ".vary-before";

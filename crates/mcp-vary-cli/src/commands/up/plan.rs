@@ -224,7 +224,7 @@ impl Plan {
         self.journal.variables = self.spec.variables.clone();
         self.journal.add(&self.service);
         for planned in &self.clients {
-            self.journal.add(&planned.operations);
+            self.journal.plan(&planned.operations);
         }
         self.journal.is_unfinished = true;
         self.journal.store(directory)?;
@@ -254,7 +254,7 @@ impl Plan {
         let mut is_whole = true;
         for planned in &self.clients {
             let title = planned.client.title;
-            match planned.operations.iter().try_for_each(Operation::apply) {
+            match self.journal.apply(&planned.operations) {
                 Ok(()) => notice(&format!("{title} has Vary: {}", planned.client.see)),
                 Err(why) => {
                     is_whole = false;

@@ -136,15 +136,15 @@ impl Survey {
         }
         let gateway = Gateway::open(chain::with_ancestors(config)?).await;
         serving::wait(&gateway, stop, |_| false).await?;
-        survey.read(&gateway, home.command);
+        survey.read(&gateway, home);
         survey.costs = costs(home, journal, &survey.imported, &gateway);
         survey.renamed = renamed_tool(&gateway);
         gateway.close().await;
         Ok(survey)
     }
 
-    /// Reads the states and tools of the servers; `command` is the one that takes them over later.
-    fn read(&mut self, gateway: &Gateway, command: &str) {
+    /// Reads the states and tools of the servers of `home`.
+    fn read(&mut self, gateway: &Gateway, home: &Home) {
         for report in gateway.servers() {
             let found = self.servers.entry(report.name.clone()).or_default();
             let wants_login = match &report.state {
@@ -162,21 +162,22 @@ impl Survey {
             if let (true, Some(Target::Http { url, .. })) = (wants_login, &found.target) {
                 let address = url.to_string();
                 let shown = address.split('?').next().unwrap_or_default();
+                let command = home.command;
                 found.reason = Some(format!("run `vary login {shown}`, then `{command}` again"));
             }
             let tools = gateway.server_tools(&report.name).into_iter();
             found.tools = tools.map(|(_, definition)| definition).collect();
         }
-        let known: Vec<_> = self
-            .servers
-            .iter()
+        let all = self.servers.iter();
+        let mut known: Vec<_> = all
             .map(|(name, found)| (name.clone(), found.target.clone()))
             .collect();
+        // Those that Vary has already are first.
+        known.sort_by_key(|(name, _)| !self.has_moved(home, name));
         for (name, found) in self.servers.iter_mut().filter(|(_, found)| found.is_up) {
-            let is_same =
-                |other: &&(String, Option<Target>)| other.0 < *name && other.1 == found.target;
-            if let Some((other, _)) = known.iter().find(is_same) {
-                found.state = format!("same as `{other}`");
+            let mut earlier = known.iter().take_while(|(other, _)| other != name);
+            if let Some((other, _)) = earlier.find(|(_, target)| *target == found.target) {
+                found.state = format!("up, same as `{other}`");
                 found.same_as = Some(other.clone());
             }
         }
@@ -213,15 +214,15 @@ impl Survey {
             .filter(|key| one.get(key) != another.get(key))
             .map(|key| format!("`{key}`"));
         let is_renamed = self.entries(name).is_disjoint(&self.entries(other));
-        let of_name = is_renamed.then(|| "its name".to_owned());
+        let of_name = is_renamed.then(|| "their names".to_owned());
         let all: Vec<String> = of_name.into_iter().chain(different).collect();
         if all.is_empty() {
             return None;
         }
         let shown = all.join(", ");
         Some(format!(
-            "`{name}` differs from `{other}` only in {shown}: make them equal in the clients' files, and one process \
-             serves both\n"
+            "`{name}` runs beside `{other}`, since they differ in {shown}: make them equal in the clients' files, and one \
+             process serves both\n"
         ))
     }
 

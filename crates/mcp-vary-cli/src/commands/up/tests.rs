@@ -120,7 +120,9 @@ impl UserHome {
             operations.extend(planned.unwrap());
         }
         journal.servers = home.named_in(&imported);
-        journal.add(&operations);
+        for of_client in operations.chunks(3) {
+            journal.plan(of_client);
+        }
         journal.is_unfinished = true;
         journal.store(&self.state()).unwrap();
         (journal, operations)
@@ -129,8 +131,8 @@ impl UserHome {
     /// `vary up` to its end.
     fn up(&self) -> Vec<Operation> {
         let (mut journal, operations) = self.plan();
-        for operation in &operations {
-            operation.apply().unwrap();
+        for of_client in operations.chunks(3) {
+            journal.apply(of_client).unwrap();
         }
         journal.is_unfinished = false;
         journal.store(&self.state()).unwrap();
@@ -521,6 +523,27 @@ fn servers_and_their_comments_return_to_their_places_beside_what_others_added() 
     let theirs = "\n    },\n    \"theirs\": {\n      \"command\": \"theirs\"\n    }\n  }\n";
     let expected = before.replace("\n    }\n  }\n", theirs);
     assert_eq!(home.text(client), Some(expected));
+}
+
+#[test]
+fn a_file_that_others_changed_before_a_killed_command_wrote_it_stays_as_they_left_it() {
+    let home = UserHome::empty("superseded");
+    let client = ClientName::from_str("cursor", false).unwrap().client();
+    let path = home.file(client);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let text = |name: &str| json!({"mcpServers": {name: {"command": name}}}).to_string();
+    for written in 0..3 {
+        fs::write(&path, text("git")).unwrap();
+        let (_, operations) = home.plan();
+        for operation in &operations[..written] {
+            operation.apply().unwrap();
+        }
+        leave_draft(&path);
+        fs::write(&path, text("theirs")).unwrap();
+        home.down();
+        assert_eq!(home.text(client), Some(text("theirs")));
+        assert_eq!(home.tree().into_keys().collect::<Vec<_>>(), [path.clone()]);
+    }
 }
 
 #[test]

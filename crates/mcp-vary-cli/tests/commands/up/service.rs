@@ -75,3 +75,14 @@ fn clients_get_vary_once_the_servers_of_the_service_are_up() {
     let state = server.map(|server| &server["state"]);
     assert_eq!(state, Some(&json!("up")), "{status} {}", run.stdout);
 }
+
+#[test]
+fn a_service_that_has_ended_is_reported_without_an_address_that_nobody_typed() {
+    let user = User::new("ended");
+    let journal = json!({"manager": "background"}).to_string();
+    user.home.write("state/vary/up.json", &journal);
+    let expected = "error: Vary is not running; start it again: vary up\n";
+    for command in ["status", "reload"] {
+        assert_eq!(user.run(&[command]).exited(2).stderr, expected);
+    }
+}
