@@ -2,6 +2,7 @@
 
 mod project;
 mod service;
+mod staying;
 
 use std::fs;
 use std::net::TcpListener;
