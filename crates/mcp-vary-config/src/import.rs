@@ -2,6 +2,7 @@
 //!
 //! Notes list everything that has no equivalent; nothing is dropped silently. Notes never contain values.
 
+mod client_need;
 mod entry;
 mod foreign_keys;
 mod format;
@@ -12,6 +13,7 @@ mod tool_filter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use self::client_need::ClientNeed;
 use self::entry::Server;
 pub use self::format::{Format, UnknownFormat};
 use self::tool_filter::ToolFilter;
@@ -132,6 +134,8 @@ pub struct ImportedFile {
     /// The variant with these servers, and those of other files with its name; `None` if they are all that there are,
     /// or if no name was set for it.
     pub variant: Option<String>,
+    /// What its enabled servers need of the client, by their names in the file.
+    pub client_needs: BTreeMap<String, ClientNeed>,
 }
 
 /// A note for the user about an imported file.
@@ -225,12 +229,15 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             notes.extend(left_out.map(change));
         }
         let mut imported = ImportedFile::default();
-        for server in found.servers {
+        for mut server in found.servers {
+            let client_need = server.client_need.take();
             let (name, is_disabled) = (server.name.clone(), server.disabled);
             let tools = server.tools.clone();
             let new = all.add(file, server, &mut notes);
             if !is_disabled {
                 all.show(file, &new, tools);
+                let needs = client_need.map(|need| (name.clone(), need));
+                imported.client_needs.extend(needs);
                 imported.servers.insert(name, new);
             }
         }

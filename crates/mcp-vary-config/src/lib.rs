@@ -68,7 +68,7 @@ pub use self::file_rules::{clients_of_variant, file_rules};
 pub use self::file_variants::{DraftVariant, FileVariants};
 
 pub use self::import::{
-    Format, ImportSource, Imported, ImportedFile, Note, NoteKind, UnknownFormat, import,
+    ClientNeed, Format, ImportSource, Imported, ImportedFile, Note, NoteKind, UnknownFormat, import,
 };
 
 pub use self::document::edit::{ClientText, Removed, Syntax};

@@ -244,7 +244,7 @@ fn the_file_of_a_project_has_variables_for_secrets_and_its_programs_run_there() 
             directories.push(cwd.as_ref().unwrap().to_str().unwrap());
         }
     }
-    assert_eq!(directories, ["/p/${A}/./sub", "/p/${A}"]);
+    assert_eq!(directories, ["/p/${A}/sub", "/p/${A}"]);
 }
 
 #[test]
@@ -280,6 +280,91 @@ fn different_secrets_of_projects_are_different_variables() {
     let note = "looks like a secret, and is `${A_KEY_3}` here; set the variable A_KEY_3";
     let mut notes = imported.notes.iter();
     assert!(notes.any(|found| found.to_string().ends_with(note)));
+}
+
+/// What the server `a` in the `file` needs of its client.
+#[track_caller]
+fn need(file: ImportSource<'_>) -> String {
+    let imported = import(&[file]).unwrap();
+    let need = imported.files[0].client_needs.get("a");
+    need.map(ToString::to_string).unwrap_or_default()
+}
+
+#[test]
+fn a_server_needs_the_folder_that_its_client_has_open_wherever_its_entry_refers_to_it() {
+    for case in [
+        r#"{"command": "x", "args": ["--root", "${workspaceFolder}/src"]} => ${workspaceFolder}"#,
+        r#"{"command": "x", "args": ["${workspaceFolder:api}"]} => ${workspaceFolder}"#,
+        r#"{"command": "x", "args": ["${workspaceFolderBasename}"]} => ${workspaceFolderBasename}"#,
+        r#"{"command": "x", "args": ["${CLAUDE_PROJECT_DIR:-/x}"]} => ${CLAUDE_PROJECT_DIR}"#,
+        r#"{"command": "x", "env": {"ROOT": "${workspaceRoot}"}} => ${workspaceRoot}"#,
+        r#"{"command": "${cwd}/x"} => ${cwd}"#,
+        r#"{"command": "x", "cwd": "${env:PWD}"} => ${PWD}"#,
+        r#"{"command": "sh", "args": ["-c", "x $(pwd)"]} => $(pwd)"#,
+        r#"{"url": "https://h/mcp?root=${workspaceFolder}"} => ${workspaceFolder}"#,
+        r#"{"url": "https://h/mcp", "headers": {"Root": "${workspaceFolder}"}} => ${workspaceFolder}"#,
+        r#"{"command": "x", "args": ["-y", "."]} => ."#,
+        r#"{"command": "x", "args": ["../s3cret"]} => ../"#,
+        r#"{"command": "x", "args": ["--root=./s3cret"]} => ./"#,
+        r#"{"command": "x", "args": ["-v", ".:/data"]} => ."#,
+        r#"{"command": "x", "args": ["${ROOT:-.}"]} => ."#,
+        r#"{"command": "x", "env": {"ROOT": ".."}} => .."#,
+        r#"{"command": "./x"} => ./"#,
+        r#"{"command": "bin/x"} => command"#,
+        r#"{"command": "x", "cwd": "sub"} => cwd"#,
+        r#"{"command": "x", "cwd": "."} => cwd"#,
+    ] {
+        let (entry, reference) = case.split_once(" => ").unwrap();
+        let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+        let file = ImportSource::new("x.json", &text);
+        let expected = format!("it uses the folder that the client has open (`{reference}`)");
+        assert_eq!(need(file), expected, "{entry}");
+        // The program of a project's server runs there.
+        assert_eq!(need(file.with_project("/p")), "", "{entry}");
+    }
+    let toml = "[mcp_servers.a]\ncommand = 'x'\ncwd = 'sub'\n";
+    assert!(need(ImportSource::new("x.toml", toml)).ends_with("(`cwd`)"));
+    let opencode = r#"{"mcp": {"a": {"type": "local", "command": ["x", "{env:PWD}"]}}}"#;
+    assert!(need(ImportSource::new("x.json", opencode)).ends_with("(`${PWD}`)"));
+}
+
+#[test]
+fn a_server_needs_nothing_of_its_client_if_its_paths_are_the_same_in_each_folder() {
+    for entry in [
+        r#"{"command": "npx", "args": ["-y", "@a/b@1.0", "/data", "--", "...", ".env", "${userHome}/x"]}"#,
+        r#"{"command": "/bin/x", "args": ["./x"], "cwd": "/srv"}"#,
+        r#"{"command": "./x", "cwd": "${userHome}/srv"}"#,
+        r#"{"command": "${env:TOOLS}/x", "env": {"URL": "http://127.0.0.1:80/"}}"#,
+        r#"{"command": "x", "dev": {"watch": "${workspaceFolder}/**"}}"#,
+        r#"{"url": "https://h/mcp/../x"}"#,
+        r#"{"command": "x", "args": ["."], "disabled": true}"#,
+    ] {
+        let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+        assert_eq!(need(ImportSource::new("x.json", &text)), "", "{entry}");
+    }
+}
+
+#[test]
+fn a_server_needs_its_client_to_read_a_file_of_variables() {
+    for key in ["envFile", "env_file"] {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "{key}": "/s3cret"}}}}}}"#);
+        let file = ImportSource::new("x.json", &text);
+        let expected = format!("it reads its variables from a file (`{key}`), which Vary does not");
+        assert_eq!(need(file), expected);
+        assert_eq!(need(file.with_project("/p")), expected);
+    }
+}
+
+#[test]
+fn the_open_folder_of_a_project_is_its_directory_wherever_its_program_runs() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "cwd": "${userHome}",
+        "args": ["${workspaceFolder}/src", "${cwd}", "${env:PWD}", "${CLAUDE_PROJECT_DIR:-.}"]}}}"#;
+    let file = ImportSource::new("x.json", text);
+    let project = import(&[file.with_project("/p")]).unwrap().yaml;
+    let args = "    args: [/p/src, /p, /p, /p]\n";
+    assert!(project.contains(args), "{project}");
+    let other = import(&[file]).unwrap().yaml;
+    assert!(other.contains("./src"), "{other}");
 }
 
 #[track_caller]

@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     {
         notice(&sanitize_line(&note));
     }
-    if !plan.is_empty() && !args.yes && !is_agreed(&plan, unchanged).await? {
+    if !plan.is_empty() && !args.yes && !is_agreed(&plan, home.command, unchanged).await? {
         return Ok(declined(unchanged));
     }
     let is_whole = plan.carry_out(&home, &directory, &mut stop).await?;
@@ -98,6 +98,9 @@ async fn find(journal: &Journal, with_project: bool) -> Result<Option<Home>, Fai
         return Ok(None);
     }
     if home.all().next().is_none() {
+        for line in &home.staying {
+            notice(&sanitize_line(line));
+        }
         return Err(Failure::command(if home.has_unusable {
             "nothing to take over; repair that, then: vary up".to_owned()
         } else {
@@ -137,8 +140,9 @@ async fn undo_interrupted(
     Ok(true)
 }
 
-/// Whether the user agrees to the plan. Without a terminal that is an error, and `unchanged` says what was not changed.
-async fn is_agreed(plan: &Plan, unchanged: &str) -> Result<bool, Failure> {
+/// Whether the user agrees to the plan of `command`. Without a terminal that is an error, and `unchanged` says what was not
+/// changed.
+async fn is_agreed(plan: &Plan, command: &str, unchanged: &str) -> Result<bool, Failure> {
     if !has_person() {
         return Err(Failure::command(format!(
             "without a terminal, Vary cannot ask, so {unchanged} was changed; add --yes, or --dry-run to see what \
@@ -147,7 +151,7 @@ async fn is_agreed(plan: &Plan, unchanged: &str) -> Result<bool, Failure> {
     }
     let question = format!(
         "{} `vary down` gives all back. Go on? [y/N] ",
-        plan.summary()
+        plan.summary(command)
     );
     is_confirmed(&sanitize_line(&question)).await
 }

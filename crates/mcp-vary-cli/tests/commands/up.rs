@@ -3,6 +3,7 @@
 mod given_back;
 mod project;
 mod service;
+mod staying;
 
 use std::fs;
 use std::net::TcpListener;

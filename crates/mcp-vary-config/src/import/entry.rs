@@ -6,6 +6,7 @@ use std::path::Path;
 use http::Uri;
 use mcp_vary_upstream::secret::replace_secrets;
 
+use super::client_need::ClientNeed;
 use super::foreign_keys::no_equivalent;
 use super::text::{Inputs, converted, is_variable};
 use super::tool_filter::ToolFilter;
@@ -27,6 +28,7 @@ pub(super) struct Server {
     pub(super) settings: Vec<(&'static str, Out)>,
     pub(super) disabled: bool,
     pub(super) tools: ToolFilter,
+    pub(super) client_need: Option<ClientNeed>,
 }
 
 /// A value to be printed.
@@ -100,6 +102,7 @@ pub(super) fn read(
         settings: Vec::new(),
         disabled: false,
         tools: ToolFilter::default(),
+        client_need: ClientNeed::of(entries, found.project.is_some()),
     };
     let mut reader = ServerReader {
         format,

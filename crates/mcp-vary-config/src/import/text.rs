@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::client_need::is_open_folder;
 use super::{Format, Found};
 use crate::document::Node;
 use crate::reader::Located;
@@ -221,6 +222,11 @@ fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Fo
     };
     let name = first.strip_prefix("env:").unwrap_or(first);
     let (scheme, remaining) = first.split_once(':').unwrap_or((first, ""));
+    if let Some(directory) = &found.project
+        && (is_open_folder(scheme) || is_open_folder(name))
+    {
+        return directory.replace("${", "$${");
+    }
     match scheme {
         "value" => remaining.to_owned(),
         // The directory of Vary, whatever `PWD` is there.

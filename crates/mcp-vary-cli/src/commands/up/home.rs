@@ -1,18 +1,19 @@
 //! The clients of a user, with the files of projects that Vary has, and what is written so that clients reach Vary.
 
 mod configuration;
+mod movable;
 mod vary_entry;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use mcp_vary_config::{ClientText, Format, ImportSource, Syntax, import};
+use mcp_vary_config::{ClientNeed, ClientText, Format, Syntax};
 use serde_json::{Map, Value, json};
 
 use super::journal::{Journal, NamedServer, ProjectServers};
 use super::operation::{Kind, Operation};
-use crate::commands::connect::client::{Client, ClientName, UserFile};
+use crate::commands::connect::client::{Client, ClientName};
 use crate::commands::connect::endpoint::{Endpoint, with_variant};
 use crate::commands::connect::entry::entry;
 use crate::commands::connect::file::ClientFile;
@@ -20,7 +21,7 @@ use crate::commands::connect::places::{self, System};
 use crate::commands::connect::record::{Record, Written, connects_to_same, digest};
 use crate::commands::connect::write;
 use crate::failure::Failure;
-use crate::print::servers::first_names;
+use movable::servers_of_projects;
 pub(crate) use vary_entry::variant_in;
 use vary_entry::{add_missing, named_variant};
 
@@ -32,6 +33,8 @@ pub(crate) struct Home {
     pub(crate) projects: Vec<FoundClient>,
     /// A line for each client that is left as it is.
     pub(crate) notes: Vec<String>,
+    /// A line for each server that stays with its client, since it needs something of it.
+    pub(crate) staying: Vec<String>,
     /// Whether the file of a client could not be used.
     pub(crate) has_unusable: bool,
     /// The command that takes over what does not answer yet.
@@ -52,8 +55,10 @@ pub(crate) struct FoundClient {
     written: Vec<Written>,
     /// The keys that lead to the servers.
     container: Vec<String>,
-    /// The servers in `base`.
+    /// The servers in `base` that can be moved.
     servers: Vec<(String, Value)>,
+    /// What other servers need of the client, with which they stay.
+    needs: BTreeMap<String, ClientNeed>,
     /// The directory of the project whose file it is; `None` if it is the user's.
     project: Option<String>,
 }
@@ -64,6 +69,7 @@ impl Home {
     pub(crate) fn find(variable: &dyn Fn(&str) -> Option<String>, journal: &Journal) -> Self {
         let mut clients = Vec::new();
         let mut notes = Vec::new();
+        let mut staying = Vec::new();
         let mut has_unusable = false;
         for name in ClientName::value_variants() {
             let client = name.client();
@@ -76,7 +82,9 @@ impl Home {
                     None
                 });
             }
-            clients.extend(found.or_else(|| FoundClient::as_written(client, journal)));
+            staying.extend(found.iter().flat_map(FoundClient::staying));
+            let movable = found.filter(FoundClient::is_movable);
+            clients.extend(movable.or_else(|| FoundClient::as_written(client, journal)));
         }
         let projects = journal.projects.iter();
         let mut with_variant = journal.entries.clone();
@@ -87,6 +95,7 @@ impl Home {
                 .filter_map(|(path, project)| FoundClient::from_journal(path, project))
                 .collect(),
             notes,
+            staying,
             has_unusable,
             command: "vary up",
             named: journal.servers.clone(),
@@ -118,7 +127,8 @@ impl FoundClient {
                 "`vary connect` wrote to its file; to have it here, too: vary connect {name} --remove && vary up"
             )));
         }
-        let found = Self::with_servers(client, file, base.unwrap_or_default(), None)?;
+        let mut found = Self::with_servers(client, file, base.unwrap_or_default(), None)?;
+        found.written = written;
         let Self { file, servers, .. } = &found;
         if servers.is_empty() {
             return Ok(None);
@@ -130,8 +140,9 @@ impl FoundClient {
             )));
         }
         file.check_writable()?;
+        found.leave_dependent()?;
         found.check()?;
-        Ok(Some(Self { written, ..found }))
+        Ok(Some(found))
     }
 
     /// The client whose `file` has the text `base` without what Vary wrote.
@@ -153,6 +164,7 @@ impl FoundClient {
             written: Vec::new(),
             container,
             servers,
+            needs: BTreeMap::new(),
             project,
         })
     }
@@ -166,7 +178,11 @@ impl FoundClient {
         let text = file.text.clone().unwrap_or_default();
         let mut found = Self::with_servers(client, file, text, Some(directory))?;
         found.servers.retain(|(name, _)| name != NAME);
-        Ok((!found.servers.is_empty()).then_some(found))
+        if found.servers.is_empty() {
+            return Ok(None);
+        }
+        found.leave_dependent()?;
+        Ok(Some(found))
     }
 
     /// The file of a project at `path`, as the user took it over; `None` if this Vary does not know its client.
@@ -182,6 +198,7 @@ impl FoundClient {
             written: Vec::new(),
             container,
             servers: entries.ok()?,
+            needs: BTreeMap::new(),
             project: Some(project.directory.clone()),
         };
         Some(found.with_all_moved(Value::Null))
@@ -232,18 +249,6 @@ impl FoundClient {
             Some(directory) => format!("{} in {directory}", self.client.title),
             None => self.client.title.to_owned(),
         }
-    }
-
-    /// Fails if the servers cannot be read, or cannot be taken out.
-    fn check(&self) -> Result<(), Failure> {
-        let text = self.source(&|_, _| true).unwrap_or_default();
-        let source = ImportSource::new(self.client.title, &text).with_format(self.client.format);
-        import(&[source]).map_err(|mistakes| Failure::command(mistakes.to_string()))?;
-        let names = self.servers.iter().map(|(name, _)| name.clone());
-        let whole = self.entry_for(json!({}), names.collect());
-        let applied = write::applied(self.client, &self.base, &[whole]);
-        applied.map_err(|diagnostic| write::at(&self.file, &diagnostic))?;
-        Ok(())
     }
 
     /// Vary in place of the servers `moved`.
@@ -448,28 +453,6 @@ impl FoundClient {
         now.iter().any(|(name, it)| name == NAME && it == entry)
             && !now.iter().any(|(name, _)| moved.contains(name))
     }
-}
-
-/// A line about the servers that the file of `client` at `path` has for single projects: Vary would give them to all.
-fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
-    if !matches!(client.user, UserFile::HomeWithProjects(_)) {
-        return None;
-    }
-    let text = ClientFile::read(path.to_owned()).ok()?.text?;
-    let projects = ClientText::new(client.syntax, &text).entries(&["projects"]);
-    let mut names = Vec::new();
-    for (_, project) in projects.ok()? {
-        let servers = project["mcpServers"].as_object().into_iter().flatten();
-        names.extend(servers.map(|(name, _)| format!("`{name}`")));
-    }
-    if names.is_empty() {
-        return None;
-    }
-    let title = client.title;
-    let shown = first_names(&names);
-    Some(format!(
-        "{title} has servers for single projects, which stay as they are, since Vary would give them to all: {shown}"
-    ))
 }
 
 /// How a client reaches Vary.

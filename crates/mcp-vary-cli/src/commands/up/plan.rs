@@ -139,8 +139,8 @@ impl Plan {
         !self.clients.is_empty() && names.len() > 1
     }
 
-    /// What is going to be done, in a sentence.
-    pub(crate) fn summary(&self) -> String {
+    /// What is going to be done, in a sentence. `command` is the one that does it.
+    pub(crate) fn summary(&self, command: &str) -> String {
         let path = self.spec.configuration.display();
         let how = self.manager.description();
         let clients = self.clients.iter();
@@ -152,9 +152,9 @@ impl Plan {
             (false, false) => format!(
                 "Move the servers of {all} to Vary: write {path}, run Vary {how}, and put one entry `vary` in each file."
             ),
-            (true, true) => format!("Change {path} (`vary up --dry-run` shows how)."),
+            (true, true) => format!("Change {path} (`{command} --dry-run` shows how)."),
             (true, false) => format!(
-                "Change {path} and the files of {all} (`vary up --dry-run` shows how): their servers are in Vary then."
+                "Change {path} and the files of {all} (`{command} --dry-run` shows how): their servers are in Vary then."
             ),
         }
     }

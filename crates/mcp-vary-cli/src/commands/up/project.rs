@@ -45,8 +45,10 @@ pub(super) async fn add(home: &mut Home) -> Result<bool, Failure> {
     let current = Path::new(".");
     let real = current.canonicalize();
     let directory = real.map_err(|error| unreadable(current, &error))?;
+    let found = read(&directory)?;
+    let staying: Vec<String> = found.iter().flat_map(FoundClient::staying).collect();
     let mut project = Home {
-        projects: read(&directory)?,
+        projects: found.into_iter().filter(FoundClient::is_movable).collect(),
         command: home.command,
         ..Home::default()
     };
@@ -57,6 +59,7 @@ pub(super) async fn add(home: &mut Home) -> Result<bool, Failure> {
     });
     let shown = listed(relative);
     if shown.is_empty() {
+        staying.iter().for_each(|line| notice(&sanitize_line(line)));
         let clients = ClientName::value_variants().iter();
         let names: Vec<&str> = clients.filter_map(|name| name.client().project).collect();
         return Err(Failure::command(format!(
@@ -87,6 +90,7 @@ pub(super) async fn add(home: &mut Home) -> Result<bool, Failure> {
     };
     home.projects.retain(|known| !is_replaced(known));
     home.projects.append(&mut project.projects);
+    home.staying.extend(staying);
     Ok(true)
 }
 

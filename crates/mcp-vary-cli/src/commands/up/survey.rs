@@ -234,7 +234,7 @@ impl Survey {
             .collect()
     }
 
-    /// A row for each server, and below it why some are not up, and why some run twice.
+    /// A row for each server, and below it why some are not up, why some run twice, and which ones stay with their clients.
     pub(crate) fn table(&self, home: &Home) -> String {
         let heading = ["server", "clients", "state", "tools", "tokens"];
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
@@ -269,6 +269,9 @@ impl Survey {
                 reasons.push_str(&format!("`{name}` {outcome}: {lines}\n"));
             }
             reasons.extend(self.difference(home, name));
+        }
+        for line in &home.staying {
+            reasons.push_str(&format!("{}\n", sanitize_line(line)));
         }
         table(&rows, 3) + &reasons
     }
