@@ -59,7 +59,7 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
         let place = result.iter().position(|known| known.path == block.path);
         let present = place.and_then(|at| result.get_mut(at));
         match (before, present) {
-            (None, None) => add(&mut result, block),
+            (None, None) => add(&mut result, block, &new_blocks),
             (None, Some(present)) => {
                 if section == "servers" && present.text != block.text {
                     outcome.foreign.insert(name.clone());
@@ -81,7 +81,14 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
             (Some(_), None) => {}
         }
     }
-    result.retain(|block| find(&new_blocks, block).is_some() || !old_blocks.contains(block));
+    // What its user wrote may refer to an `x-` section.
+    let is_reference = |block: &Block| {
+        let mut sections = new_blocks.iter().map(|known| &known.path[0]);
+        block.path[0].starts_with("x-") && sections.all(|section| *section != block.path[0])
+    };
+    result.retain(|block| {
+        find(&new_blocks, block).is_some() || !old_blocks.contains(block) || is_reference(block)
+    });
     let mut line = 1;
     for block in blocks(current) {
         if let ("variants", Some(at)) = (&*block.path[0], outcome.lacking.get_mut(&block.path[1])) {
@@ -143,11 +150,18 @@ fn find<'a>(all: &'a [Block], block: &Block) -> Option<&'a Block> {
     all.iter().find(|known| known.path == block.path)
 }
 
-/// Adds a block at the end of its section, or at the end.
-fn add(blocks: &mut Vec<Block>, block: &Block) {
+/// Adds a block at the end of its section. A new section comes before the one that follows it in `order`, which may refer
+/// to it.
+fn add(blocks: &mut Vec<Block>, block: &Block, order: &[Block]) {
     let is_beside = |known: &Block| known.path[0] == block.path[0];
     let last = blocks.iter().rposition(is_beside);
-    let place = last.map_or(blocks.len(), |at| at + 1);
+    let after = order.iter().skip_while(|known| !is_beside(known));
+    let mut later = after.filter(|known| !is_beside(known));
+    let next = later.find_map(|following| {
+        let is_there = |known: &Block| known.path[0] == following.path[0];
+        blocks.iter().position(is_there)
+    });
+    let place = last.map(|at| at + 1).or(next).unwrap_or(blocks.len());
     let above = place.checked_sub(1).and_then(|at| blocks.get_mut(at));
     if let Some(above) = above
         && !above.text.ends_with('\n')
@@ -225,6 +239,29 @@ mod tests {
         let server = "  n:\n    command: x\nvariants:\n";
         assert_eq!(outcome.text, flow.replace("variants:\n", server));
         assert_eq!(outcome.lacking, BTreeMap::from([("c".to_owned(), 8)]));
+    }
+
+    #[test]
+    fn a_section_comes_before_the_one_that_refers_to_it_and_stays_while_its_user_may_refer_to_it() {
+        let section = "x-tools: &tools\n  exclude:\n    - {server: b, name: t}\n";
+        let with_section = |text: &str| {
+            let text = text.replace(
+                "variants:\n",
+                &format!("{section}variants:\n  s: {{tools: *tools}}\n"),
+            );
+            text.replace("admin: 0\n", "admin: 0\nstart-wait: 2s\n")
+        };
+        let old = OLD.replace("variants:\n", "variants:\n  s: {}\n");
+        let current = old.replace("  d:\n", "  d:\n    # mine\n");
+        let expected = with_section(&OLD.replace("  d:\n", "  d:\n    # mine\n"));
+        for known in [old.clone(), digests(&old, &[ADMIN])] {
+            let outcome = merged_blocks(&known, &with_section(OLD), &current);
+            assert_eq!(outcome.text, expected);
+        }
+        let mine = "  s: {tools: *tools, result: content}\n";
+        let edited = expected.replace("  s: {tools: *tools}\n", mine);
+        let outcome = merged_blocks(&with_section(OLD), &old, &edited);
+        assert_eq!(outcome.text, edited.replace("start-wait: 2s\n", ""));
     }
 
     #[test]
