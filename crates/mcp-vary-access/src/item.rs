@@ -218,11 +218,11 @@ impl ItemPattern {
     fn new(kinds: Kinds, rule: Rule) -> Self {
         let including = Selection {
             include: vec![rule.clone()],
-            exclude: Vec::new(),
+            ..Selection::default()
         };
         let excluding = Selection {
-            include: Vec::new(),
             exclude: vec![rule.clone()],
+            ..Selection::default()
         };
         Self {
             kinds,

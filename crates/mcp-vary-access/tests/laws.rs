@@ -361,6 +361,7 @@ proptest! {
         let selection = |include: &[Rule], exclude: &[Rule]| Selection {
             include: include.to_vec(),
             exclude: exclude.to_vec(),
+            ..Selection::default()
         };
         let includes = selection(std::slice::from_ref(&rule), &[]);
         let excludes = selection(&[], std::slice::from_ref(&rule));

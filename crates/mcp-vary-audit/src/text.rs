@@ -1,6 +1,7 @@
 //! Text of a record, bounded in length.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use mcp_vary::text::is_invisible;
@@ -14,6 +15,15 @@ pub const MAX_LONG_TEXT: usize = 1024;
 
 /// A short text of a record.
 pub type Text = BoundedText<MAX_TEXT>;
+
+/// Texts that others may share.
+pub type KnownTexts = HashSet<Arc<str>, foldhash::fast::RandomState>;
+
+/// The most texts in [`KnownTexts`].
+const MOST_KNOWN: usize = 256;
+
+/// The longest of them, in bytes.
+const LONGEST_KNOWN: usize = 128;
 
 /// The name or URI of a target.
 pub type LongText = BoundedText<MAX_LONG_TEXT>;
@@ -43,20 +53,19 @@ pub struct BoundedText<const MAX: usize>(Stored);
 enum Stored {
     Static(&'static str),
     Shared(Arc<str>),
-    Owned(Box<str>),
 }
 
 impl<const MAX: usize> BoundedText<MAX> {
     /// A copy of `text`.
     pub fn new(text: impl AsRef<str>) -> Self {
-        Self(Stored::Owned(cut(text.as_ref(), MAX).into()))
+        Self(Stored::Shared(cut(text.as_ref(), MAX).into()))
     }
 
     /// A text that is shared, not copied, if it is short enough.
     pub fn shared(text: &Arc<str>) -> Self {
         match cut(text, MAX) {
             Cow::Borrowed(_) => Self(Stored::Shared(Arc::clone(text))),
-            Cow::Owned(cut) => Self(Stored::Owned(cut.into())),
+            Cow::Owned(cut) => Self(Stored::Shared(cut.into())),
         }
     }
 
@@ -64,7 +73,7 @@ impl<const MAX: usize> BoundedText<MAX> {
     pub fn from_static(text: &'static str) -> Self {
         match cut(text, MAX) {
             Cow::Borrowed(_) => Self(Stored::Static(text)),
-            Cow::Owned(cut) => Self(Stored::Owned(cut.into())),
+            Cow::Owned(cut) => Self(Stored::Shared(cut.into())),
         }
     }
 
@@ -73,8 +82,26 @@ impl<const MAX: usize> BoundedText<MAX> {
         match &self.0 {
             Stored::Static(text) => text,
             Stored::Shared(text) => text,
-            Stored::Owned(text) => text,
         }
+    }
+
+    /// Shares the equal text of `known`, which it joins otherwise, so that what repeats is in memory once. `known` stays small:
+    /// it is emptied when it is full, and long texts do not join it.
+    pub fn intern(&mut self, known: &mut KnownTexts) {
+        let Stored::Shared(text) = &mut self.0 else {
+            return;
+        };
+        if text.len() > LONGEST_KNOWN {
+            return;
+        }
+        if let Some(same) = known.get(text) {
+            text.clone_from(same);
+            return;
+        }
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert(Arc::clone(text));
     }
 }
 

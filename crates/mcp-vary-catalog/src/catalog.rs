@@ -18,6 +18,7 @@ use crate::merge::{Collision, MergedList, ServerListing};
 use crate::registry::NameRegistry;
 use crate::server_snapshot::ServerSnapshot;
 use crate::shown::{Prompt, Tool};
+use crate::variant_config::VariantConfig;
 use crate::view::View;
 
 /// A consistent snapshot of the lists of all servers and the views of the variants.
@@ -223,6 +224,27 @@ impl Catalog {
             let mut items = listed.item_refs();
             items.any(|(_, item_ref)| item_ref.server == server)
         })
+    }
+
+    /// Whether `view`, which shows items as `variant` does, may show something of `server`, called `name`: it leaves nothing
+    /// out, or lists an item, or may show one of a list that was not read yet.
+    pub fn may_show_some_of(
+        &self,
+        view: ViewIndex,
+        variant: &VariantConfig,
+        server: ServerIndex,
+        name: &str,
+    ) -> bool {
+        if !variant.may_leave_out_of(name) || self.lists_some_of(view, server) {
+            return true;
+        }
+        let Some(snapshot) = server.get(&self.snapshots) else {
+            return false;
+        };
+        let is_unread = |kind: &ListKind| !matches!(snapshot.listings.get(kind), Some(Ok(_)));
+        let mut unread = snapshot.offered().into_iter().filter(is_unread);
+        let shows_skills = snapshot.has_skills() && variant.may_show_skills_of(name);
+        shows_skills || unread.any(|kind| variant.selection(kind).may_select_from(name))
     }
 
     /// The item of the merged list with this reference, whether or not a view shows it.

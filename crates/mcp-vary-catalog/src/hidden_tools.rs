@@ -8,13 +8,16 @@ use crate::variant_config::{Base, VariantConfig, candidate};
 impl VariantConfig {
     /// Why the variant does not list a tool of `server`, as a sentence; `None` if its selection lists it.
     ///
-    /// The first of these decides: what it starts from, `tools.include`, `tools.exclude`. Access rules are not considered.
+    /// The first of these decides: what it starts from, `servers`, `tools.include`, `tools.exclude`. Access rules are not considered.
     pub fn why_hidden(&self, item: &Item, server: &str) -> Option<String> {
         let tool = candidate(item, server);
         if self.base == Base::ReadOnly && !derive::is_read_only(&item.json) {
             let why =
                 "it starts from `read-only`, and the tool does not declare `readOnlyHint: true`";
             return Some(why.to_owned());
+        }
+        if !self.tools.covers(server) {
+            return Some(format!("its `servers` do not have `{server}`"));
         }
         let include = &self.tools.include;
         let exclude = &self.tools.exclude;
@@ -30,8 +33,8 @@ impl VariantConfig {
 /// Whether an entry of `exclude` matches, by the rule of a selection of that entry alone.
 fn is_excluded(rule: &Rule, candidate: Candidate<'_>) -> bool {
     let selection = mcp_vary_view::Selection {
-        include: Vec::new(),
         exclude: vec![rule.clone()],
+        ..mcp_vary_view::Selection::default()
     };
     !selection.selects(candidate)
 }

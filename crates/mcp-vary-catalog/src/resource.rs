@@ -58,7 +58,7 @@ impl VariantConfig {
     /// Whether it shows a skill of `server`, or a file or directory of one, by its URI there. Without a selection of
     /// skills, those that the selection of resources includes.
     pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
-        let selects = self.skills != Selection::default();
+        let selects = self.skills.has_rules();
         if !selects && !self.selects_resources() {
             return true;
         }

@@ -121,7 +121,7 @@ fn unmatched(
     if *kind == ListKind::Tools {
         let keeping = Selection {
             include: variant.keep_schemas.clone(),
-            exclude: Vec::new(),
+            ..Selection::default()
         };
         idle.extend(keeping.diagnostics("keep-schemas", &candidates));
     }

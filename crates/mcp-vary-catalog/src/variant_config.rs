@@ -188,14 +188,19 @@ impl VariantConfig {
     pub fn hides_something_of(&self, server: &str) -> bool {
         let access = self.access.as_ref();
         let access = access.map(|access| access.server_access(server, ""));
-        let selections = [&self.tools, &self.resources, &self.prompts, &self.skills];
         let tools = self.tool_overrides.values().map(|tool| &tool.arguments);
         let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
         let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
         self.base == Base::ReadOnly
             || access.is_some_and(|access| !access.unconditional)
-            || selections.iter().any(|it| it.may_hide_of(server))
+            || self.may_leave_out_of(server)
             || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
+    }
+
+    /// Whether it may not select an item of `server`.
+    pub fn may_leave_out_of(&self, server: &str) -> bool {
+        let selections = [&self.tools, &self.resources, &self.prompts, &self.skills];
+        selections.iter().any(|it| it.may_hide_of(server))
     }
 
     /// Whether it shows some resources and hides others.

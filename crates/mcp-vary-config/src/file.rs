@@ -340,6 +340,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         }
     }
     clients::check(reader, &draft.named, &draft.variants.ids());
+    let server_names = field.deepest(&["servers"]).keys();
+    draft.variants.check_servers(reader, &server_names);
     let hints = draft.variants.hints();
     ranking::check(reader, &field, &draft.config.weights, &hints);
     draft.config.variants = draft.variants.on.unwrap_or(true);

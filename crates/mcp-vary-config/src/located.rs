@@ -4,6 +4,7 @@ use crate::diagnostic::Position;
 use crate::document::{Entry, Node, join};
 
 /// A value that was read, with its position and the keys that lead to it.
+#[derive(Clone, Debug)]
 pub(super) struct Placed<T> {
     pub(super) at: Position,
     pub(super) path: String,

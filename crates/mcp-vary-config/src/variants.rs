@@ -15,7 +15,7 @@ use std::sync::Arc;
 use mcp_vary::variant::{self, Date, VariantId, Variants};
 use serde_json::json;
 
-use super::reader::{Located, Reader, meant_or_known, not_a_variant};
+use super::reader::{Located, Placed, Reader, meant_or_known, not_a_variant};
 use super::schema_builder::{ANYTHING, SchemaBuilder};
 use crate::document::Value;
 pub use crate::variants::spans::VariantSpans;
@@ -36,6 +36,8 @@ pub(super) struct Declared {
     pub(super) variant_set: Option<Arc<VariantSet>>,
     /// The valid ids that the file declares, even if the variants have errors.
     named: Vec<VariantId>,
+    /// The servers that the variants name.
+    servers: Vec<Placed<String>>,
     pub(super) places: VariantSpans,
 }
 
@@ -46,6 +48,17 @@ impl Declared {
             return VariantSet::built_in().ids().collect();
         }
         self.named.clone()
+    }
+
+    /// Reports the servers of variants that are not among the `known` ones of the file.
+    pub(super) fn check_servers(&self, reader: &mut Reader<'_>, known: &[&str]) {
+        for server in &self.servers {
+            let name = server.value.as_str();
+            if !known.contains(&name) {
+                let what = format!("is not a server: `{name}`");
+                reader.report_at(server.at, &server.path, what, &meant_or_known(name, known));
+            }
+        }
     }
 
     /// The keys of the variants' hints, each with the first variant that declares it.
@@ -111,6 +124,8 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
         .iter()
         .filter_map(|(_, draft)| draft.id.clone())
         .collect();
+    let servers = all.iter().filter_map(|(_, draft)| draft.servers.as_ref());
+    into.servers = servers.flatten().cloned().collect();
     let variants = resolved(reader, &all);
     on_demand::check(reader, &all, &variants);
     check(reader, field, &all, &variants);

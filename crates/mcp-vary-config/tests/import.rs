@@ -138,8 +138,7 @@ fn a_file_that_lacks_servers_of_others_gets_a_variant() {
     let printed = shown(&imported);
     assert!(
         printed.contains(
-            "  two:\n    from: standard\n    tools:\n      include:\n        - {server: A-b}\n        - {server: a-2}\n\
-             \x20     exclude:\n        - {server: a-2, name: t}\n"
+            "  two:\n    from: standard\n    servers: [A-b, a-2]\n    tools:\n      exclude:\n        - {server: a-2, name: t}\n"
         ),
         "{printed}"
     );
@@ -170,10 +169,8 @@ fn files_with_the_same_variant_have_it_together() {
         import(&sources).unwrap().yaml
     };
     assert!(!printed(1).contains("variants:"));
-    let variant = "    from: standard\n    tools:\n      include:\n";
-    let expected = format!(
-        "  one:\n{variant}        - {{server: a}}\n        - {{server: c}}\n  two:\n{variant}        - {{server: b}}\n"
-    );
+    let from = "    from: standard\n";
+    let expected = format!("  one:\n{from}    servers: [a, c]\n  two:\n{from}    servers: [b]\n");
     let yaml = printed(3);
     assert!(yaml.ends_with(&expected), "{yaml}");
 }
@@ -197,7 +194,7 @@ fn a_server_is_taken_once_if_files_differ_in_its_tools_and_their_variants_differ
         let variants = imported.files.iter().map(|file| file.variant.as_deref());
         assert_eq!(variants.flatten().collect::<Vec<_>>(), ["two"]);
         let yaml = imported.yaml;
-        let variant = "  two:\n    from: standard\n    tools:\n      include:\n        - {server: a, name: t}\n";
+        let variant = "  two:\n    from: standard\n    servers: [a]\n    tools:\n      include:\n        - {server: a, name: t}\n";
         assert!(yaml.ends_with(variant), "{yaml}");
         assert!(!yaml.contains("x-tools"), "{yaml}");
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mcp_vary_audit::Outcome;
+use mcp_vary_audit::{KnownTexts, Outcome};
 use mcp_vary_base::lock::ScopedLock;
 
 use crate::finished_call::FinishedCall;
@@ -20,7 +20,8 @@ use crate::finished_call::FinishedCall;
 /// | memory | 2 MiB | 512 KiB |
 ///
 /// The oldest leave first when either limit is reached. Both are spread over 4 rings with a quarter of the limits each; a call
-/// that takes more than its ring may is not added.
+/// that takes more than its ring may is not added. Texts that repeat are shared: to allocate and free those of a thousand calls
+/// costs more than the rest, since none of them is in a cache of the processor by then.
 #[derive(Debug, Default)]
 pub(crate) struct CallHistory {
     calls: Rings,
@@ -40,12 +41,14 @@ struct Rings {
 struct Ring {
     calls: VecDeque<Arc<FinishedCall>>,
     bytes: usize,
+    texts: KnownTexts,
 }
 
 impl CallHistory {
     /// Adds a call, which gets the next number.
     pub(crate) fn push(&self, mut call: FinishedCall) -> Arc<FinishedCall> {
         call.id = self.calls.next_number();
+        self.calls.intern(&mut call);
         let shared = Arc::new(call);
         self.calls
             .push(shared.id, &shared, MOST_CALLS, MOST_CALL_BYTES);
@@ -72,9 +75,20 @@ impl Rings {
         self.count.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Has `call` share the texts of its ring.
+    fn intern(&self, call: &mut FinishedCall) {
+        if let Some(ring) = self.ring(call.id) {
+            call.intern(&mut ring.lock().texts);
+        }
+    }
+
+    fn ring(&self, number: u64) -> Option<&ScopedLock<Ring>> {
+        self.rings.get(number as usize % RINGS)
+    }
+
     /// Adds the call with this number to its ring, which has its part of `max_calls` and `max_bytes`.
     fn push(&self, number: u64, call: &Arc<FinishedCall>, max_calls: usize, max_bytes: usize) {
-        let Some(ring) = self.rings.get(number as usize % RINGS) else {
+        let Some(ring) = self.ring(number) else {
             return;
         };
         let removed = ring.lock().push(call, max_calls / RINGS, max_bytes / RINGS);
@@ -123,7 +137,7 @@ const RINGS: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use mcp_vary_audit::{Event, Record};
+    use mcp_vary_audit::{Event, LongText, Record, Target, TargetKind};
 
     use super::*;
 
@@ -157,6 +171,21 @@ mod tests {
         assert_eq!(ids(&history).last(), Some(&51));
         push(&history, Outcome::Error, None);
         assert_eq!(ids(&history).last(), Some(&52));
+    }
+
+    #[test]
+    fn calls_share_their_texts() {
+        let history = CallHistory::default();
+        for _ in 0..=RINGS {
+            let target = Target::new(TargetKind::Tool, LongText::new("git_push"));
+            let mut record = Record::new(Event::Request, Outcome::Allowed);
+            record.target = Some(target);
+            history.push(FinishedCall::new(&record, None));
+        }
+        let calls = history.latest();
+        let [first, second] = [calls.first(), calls.last()]
+            .map(|call| call.unwrap().target.as_ref().unwrap().as_str().as_ptr());
+        assert_eq!(first, second);
     }
 
     /// OP-9

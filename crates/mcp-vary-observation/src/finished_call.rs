@@ -1,6 +1,6 @@
 //! A call that has ended, as watchers and the history get it.
 
-use mcp_vary_audit::{LongText, Outcome, Text};
+use mcp_vary_audit::{KnownTexts, LongText, Outcome, Text};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -53,6 +53,27 @@ pub struct FinishedCall {
     pub bytes_in: Option<u64>,
     /// The length of the response.
     pub bytes_out: Option<u64>,
+}
+
+impl FinishedCall {
+    /// Has it share the texts of `known`. The name of its server is shared already.
+    pub(crate) fn intern(&mut self, known: &mut KnownTexts) {
+        let client = self.client.as_mut();
+        let of_client = client.map(|client| [&mut client.name, &mut client.version]);
+        let others = [
+            &mut self.principal,
+            &mut self.variant,
+            &mut self.variant_rule,
+            &mut self.rule,
+        ];
+        let short = others.into_iter().flatten();
+        for text in short.chain(of_client.into_iter().flatten()) {
+            text.intern(known);
+        }
+        for text in [&mut self.target, &mut self.upstream_name] {
+            text.iter_mut().for_each(|name| name.intern(known));
+        }
+    }
 }
 
 /// What a client says that it is.

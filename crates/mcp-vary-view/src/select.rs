@@ -229,7 +229,7 @@ impl fmt::Display for Rule {
 }
 
 /// Selects the items of one kind that a view shows: those that a rule of `include` matches (all if there is none),
-/// except those that a rule of `exclude` matches.
+/// except those that a rule of `exclude` matches, and those of servers that are not among `servers`.
 ///
 /// # Examples
 ///
@@ -257,6 +257,8 @@ pub struct Selection {
     pub include: Vec<Rule>,
     /// The items among these that are hidden.
     pub exclude: Vec<Rule>,
+    /// The names of the servers whose items can be selected; empty means all.
+    pub servers: Vec<String>,
 }
 
 impl Selection {
@@ -265,10 +267,21 @@ impl Selection {
         let included =
             self.include.is_empty() || self.include.iter().any(|rule| rule.matches(item));
         included
+            && self.covers(item.server)
             && !self
                 .exclude
                 .iter()
                 .any(|rule| rule.matches_names(item, true))
+    }
+
+    /// Whether items of `server` can be selected at all.
+    pub fn covers(&self, server: &str) -> bool {
+        self.servers.is_empty() || self.servers.iter().any(|known| known == server)
+    }
+
+    /// Whether the selection has rules for items, and not only for servers.
+    pub const fn has_rules(&self) -> bool {
+        !self.include.is_empty() || !self.exclude.is_empty()
     }
 
     /// Whether the selection may leave out an item of `server`.
@@ -283,7 +296,7 @@ impl Selection {
         };
         let includes_all =
             self.include.is_empty() || self.include.iter().filter(is_of_server).any(matches_all);
-        !includes_all || self.exclude.iter().any(|rule| is_of_server(&rule))
+        !self.covers(server) || !includes_all || self.exclude.iter().any(|rule| is_of_server(&rule))
     }
 
     /// Whether the selection can include items of `server`.
@@ -292,7 +305,7 @@ impl Selection {
             let pattern = rule.server.as_ref();
             pattern.is_none_or(|pattern| pattern.matches(server))
         };
-        self.include.is_empty() || self.include.iter().any(may_match)
+        self.covers(server) && (self.include.is_empty() || self.include.iter().any(may_match))
     }
 
     /// The rules that match none of `items`, which are most likely mistakes. `key` is the key of the selection, such

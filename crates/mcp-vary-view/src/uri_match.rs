@@ -146,7 +146,7 @@ impl Selection {
             rules.iter().any(matches)
         };
         let included = self.include.is_empty() || holds(&self.include, Decode::Meaningless);
-        included && !holds(&self.exclude, Decode::All)
+        self.covers(item.server) && included && !holds(&self.exclude, Decode::All)
     }
 
     /// Whether the selection includes a resource that no server lists, under the URI that a client wrote.
@@ -184,7 +184,7 @@ impl Selection {
             rule.matches_with(item, true, |pattern, _| requested.is_excluded(pattern))
         };
         let is_included = self.include.is_empty() || self.include.iter().any(included);
-        is_included && !self.exclude.iter().any(excluded)
+        self.covers(item.server) && is_included && !self.exclude.iter().any(excluded)
     }
 
     /// Whether the selection includes a skill, or a file or directory of one, by its URI on the server.
@@ -193,8 +193,8 @@ impl Selection {
     /// Exclusions apply in every encoding. A path of more than 64 segments is not included, and none with `@` or `:` in
     /// its first one, which servers may read as a user or a port.
     pub fn selects_skill(&self, item: Candidate<'_>) -> bool {
-        if *self == Self::default() {
-            return true;
+        if !self.covers(item.server) || !self.has_rules() {
+            return self.covers(item.server);
         }
         let uri = item.name;
         let after_scheme = uri.split_once("://").map_or(uri, |(_, after)| after);

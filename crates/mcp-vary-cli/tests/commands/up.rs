@@ -1,5 +1,6 @@
 //! `vary up` and `vary down`: what they say, and what is left when they are killed.
 
+mod fewer;
 mod given_back;
 mod project;
 mod service;
@@ -375,15 +376,15 @@ fn a_server_is_added_to_the_variant_that_its_user_edited() {
     let path = user.configuration();
     let text = fs::read_to_string(&path).unwrap();
     let (before, cursor) = text.split_once("  cursor:\n").unwrap();
-    let edited = cursor.replacen("        - {server: first}\n", "", 1);
+    let edited = cursor.replacen("servers: [sky, first]", "servers: [sky]  # mine", 1);
     assert_ne!(cursor, edited);
     fs::write(&path, format!("{before}  cursor:\n{edited}")).unwrap();
     add_to_cursor(&user, "second");
     user.run(&["up", "--yes"]).exited(0);
     let text = fs::read_to_string(&path).unwrap();
     let (_, cursor) = text.split_once("  cursor:\n").unwrap();
-    let (variant, _) = cursor.split_once("{server: second}\n").unwrap();
-    assert_lacks(variant, &["first", "gemini-cli"]);
+    let expected = "    from: standard\n    servers: [sky, second]  # mine\n";
+    assert_starts(cursor, expected);
     assert!(user.servers(".cursor/mcp.json")["second"].is_null());
 }
 
@@ -393,9 +394,9 @@ fn a_client_whose_variant_has_no_list_of_servers_keeps_its_new_one_and_others_ge
     user.run(&["up", "--yes"]).exited(0);
     let path = user.configuration();
     let text = fs::read_to_string(&path).unwrap();
-    let list = "      include:\n        - {server: sky}\n";
     let (before, cursor) = text.split_once("  cursor:\n").unwrap();
-    let edited = cursor.replacen(list, "      include: [{server: sky}]\n", 1);
+    let mine = "    tools: [{server: sky}]\n";
+    let edited = cursor.replacen("    servers: [sky]\n", mine, 1);
     assert_ne!(cursor, edited);
     fs::write(&path, format!("{before}  cursor:\n{edited}")).unwrap();
     add_to_cursor(&user, "new");
@@ -405,11 +406,11 @@ fn a_client_whose_variant_has_no_list_of_servers_keeps_its_new_one_and_others_ge
     user.home.write(".gemini/settings.json", &gemini);
     let run = user.run(&["up", "--yes"]).exited(0);
     let why = "Cursor keeps `new`: its variant `cursor` was changed (";
-    assert_contains(&run.stderr, &[why, "one a line, then: vary up\n"]);
+    assert_contains(&run.stderr, &[why, "`servers: [NAME]`, then: vary up\n"]);
     assert!(user.servers(".cursor/mcp.json")["new"].is_object());
     assert!(user.servers(".gemini/settings.json")["theirs"].is_null());
     let text = fs::read_to_string(&path).unwrap();
-    assert_contains(&text, &["include: [{server: sky}]\n", "  theirs:\n"]);
+    assert_contains(&text, &[mine, "  theirs:\n"]);
 }
 
 #[test]
@@ -474,7 +475,7 @@ fn a_server_keeps_its_name_when_another_client_gets_one_that_is_called_so() {
     let text = fs::read_to_string(user.configuration()).unwrap();
     let (_, newcomer) = text.split_once("  other-2:\n").unwrap();
     assert_contains(newcomer, &["of-claude"]);
-    let variant = "  gemini-cli:\n    from: standard\n    tools:\n      include:\n        - {server: other}\n";
+    let variant = "  gemini-cli:\n    from: standard\n    servers: [other]\n";
     assert_contains(&text, &[variant]);
     let again = user.run(&["up", "--yes"]).exited(0);
     assert_contains(&again.stderr, &["nothing to change; Vary is running"]);
@@ -498,9 +499,8 @@ fn a_variant_stays_when_its_client_gets_the_servers_that_it_lacked() {
     user.run(&["up", "--yes"]).exited(0);
     assert_eq!(user.servers(".cursor/mcp.json")["vary"]["url"], url);
     let text = fs::read_to_string(user.configuration()).unwrap();
-    let servers = "        - {server: sky}\n        - {server: other}\n";
-    let variant = "  cursor:\n    from: standard\n    tools:\n      include:\n";
-    assert_contains(&text, &[&format!("{variant}{servers}")]);
+    let variant = "  cursor:\n    from: standard\n    servers: [sky, other]\n";
+    assert_contains(&text, &[variant]);
 }
 
 #[test]
@@ -536,7 +536,8 @@ fn a_server_of_which_a_client_shows_fewer_tools_is_one_server_and_the_client_get
     let run = user.run(&["up", "--yes"]).exited(0);
     let text = fs::read_to_string(user.configuration()).unwrap();
     let include = "      include:\n        - {server: sky, name: get_weather}\n";
-    let variant = format!("  gemini-cli:\n    from: standard\n    tools:\n{include}");
+    let variant =
+        format!("  gemini-cli:\n    from: standard\n    servers: [sky]\n    tools:\n{include}");
     assert_contains(&text, &[&variant]);
     assert_lacks(&text, &["sky-2"]);
     let mut lines = run.stdout.lines();

@@ -83,7 +83,10 @@ fn reference_to_folder(entries: &[Entry]) -> Option<String> {
 }
 
 /// The `entries` with one of these keys.
-fn with(entries: &[Entry], keys: &'static [&'static str]) -> impl Iterator<Item = &Entry> {
+fn with<'a>(
+    entries: &'a [Entry],
+    keys: &'static [&'static str],
+) -> impl Iterator<Item = &'a Entry> {
     let all = entries.iter();
     all.filter(move |entry| keys.contains(&entry.key.as_str()))
 }

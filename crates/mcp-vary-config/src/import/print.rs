@@ -73,12 +73,20 @@ fn variants(all: &All) -> String {
             Some(Server { tools, ..whole })
         });
         let its_servers: Vec<Server> = narrowed.collect();
+        let names: Vec<String> = its_servers.iter().map(|it| scalar(&it.name)).collect();
         let _ = writeln!(
             out,
-            "  {}:\n    from: standard\n    tools:",
-            scalar(variant)
+            "  {}:\n    from: standard\n    servers: [{}]",
+            scalar(variant),
+            names.join(", ")
         );
-        selection(&mut out, 6, &its_servers.iter().collect::<Vec<_>>(), true);
+        let is_free = its_servers.iter().all(|server| server.tools.is_free());
+        if !is_free {
+            out.push_str("    tools:\n");
+            let is_narrower = its_servers.iter().any(|it| it.tools.allowed.is_some());
+            let limited: Vec<&Server> = its_servers.iter().collect();
+            selection(&mut out, 6, &limited, is_narrower);
+        }
     }
     out
 }

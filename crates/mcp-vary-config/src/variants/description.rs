@@ -18,6 +18,7 @@ pub(super) fn of(config: &VariantConfig, built_in: &VariantSet) -> String {
         some("resources", &config.resources),
         some("prompts", &config.prompts),
         some("skills", &config.skills),
+        servers(config),
         short(config),
         (config.base == Base::ReadOnly).then(|| OWN_WORD.to_owned()),
     ];
@@ -53,7 +54,7 @@ fn tools(config: &VariantConfig) -> String {
 
 /// Names only what is shown, so that clients do not learn what is hidden.
 fn some(what: &str, selection: &Selection) -> Option<String> {
-    if *selection == Selection::default() {
+    if !selection.has_rules() {
         return None;
     }
     let named: Vec<String> = selection.include.iter().map(Rule::to_string).collect();
@@ -65,6 +66,18 @@ fn some(what: &str, selection: &Selection) -> Option<String> {
             named[..MOST_NAMED].join("; ")
         ),
     })
+}
+
+fn servers(config: &VariantConfig) -> Option<String> {
+    let named = &config.tools.servers;
+    match named.len() {
+        0 => None,
+        1..=MOST_NAMED => Some(format!("Servers: {}.", named.join(", "))),
+        _ => Some(format!(
+            "Servers: {} and more.",
+            named[..MOST_NAMED].join(", ")
+        )),
+    }
 }
 
 fn short(config: &VariantConfig) -> Option<String> {
@@ -92,5 +105,5 @@ fn short(config: &VariantConfig) -> Option<String> {
 const OWN_WORD: &str =
     "It trusts what each server declares, so it does not protect against a server.";
 
-/// The maximum number of patterns to name.
+/// The maximum number of patterns, or of servers, to name.
 const MOST_NAMED: usize = 8;

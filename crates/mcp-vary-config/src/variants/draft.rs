@@ -12,6 +12,7 @@ use mcp_vary_view::{
 };
 
 use super::overrides::Overrides;
+use crate::reader::Placed;
 
 /// A variant while it is read: the settings that apply on top of what it starts from.
 #[derive(Default)]
@@ -23,6 +24,7 @@ pub(super) struct PartialVariant {
     pub(super) status: Option<Status>,
     pub(super) deprecation: Option<DeprecationInfo>,
     pub(super) priority: Option<u32>,
+    pub(super) servers: Option<Vec<Placed<String>>>,
     pub(super) tools: Option<Selection>,
     pub(super) resources: Option<Selection>,
     pub(super) prompts: Option<Selection>,
@@ -69,10 +71,7 @@ impl PartialVariant {
         }
         variant.priority = self.priority.unwrap_or(variant.priority);
         config.variant = variant;
-        config.tools = self.tools.clone().unwrap_or(config.tools);
-        config.resources = self.resources.clone().unwrap_or(config.resources);
-        config.prompts = self.prompts.clone().unwrap_or(config.prompts);
-        config.skills = self.skills.clone().unwrap_or(config.skills);
+        self.select(&mut config);
         self.set_schemas(&mut config);
         config.style.description = self.descriptions.unwrap_or(config.style.description);
         config.style.dialect = self.dialect.unwrap_or(config.style.dialect);
@@ -82,6 +81,25 @@ impl PartialVariant {
         }
         self.overrides.add_to(&mut config);
         config
+    }
+
+    /// Sets what is shown. The servers apply to each kind of items.
+    fn select(&self, config: &mut VariantConfig) {
+        let servers: Vec<String> = match &self.servers {
+            Some(servers) => servers.iter().map(|server| server.value.clone()).collect(),
+            None => config.tools.servers.clone(),
+        };
+        for (selection, written) in [
+            (&mut config.tools, &self.tools),
+            (&mut config.resources, &self.resources),
+            (&mut config.prompts, &self.prompts),
+            (&mut config.skills, &self.skills),
+        ] {
+            if let Some(written) = written {
+                selection.clone_from(written);
+            }
+            selection.servers.clone_from(&servers);
+        }
     }
 
     /// Sets how schemas are listed. Where clients get them on demand, descriptions are short and calls are checked unless

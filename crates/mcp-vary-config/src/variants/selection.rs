@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::document::Value;
 use crate::key_spec::ValueKind::Other;
 use crate::key_spec::{KeySpec, keys, value};
-use crate::reader::{Located, Reader};
+use crate::reader::{Located, Placed, Reader};
 use crate::schema_builder::SchemaBuilder;
 
 /// Reads which items are shown: a list of patterns and conditions, or `include` and `exclude`.
@@ -26,6 +26,22 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Selection {
         }
     }
     selection
+}
+
+/// Reads the names of the servers of a variant. An empty list would show everything.
+pub(super) fn servers(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Placed<String>> {
+    if matches!(&field.node.value, Value::List(items) if items.is_empty()) {
+        reader.report(field, "is empty", "leave it out for all servers");
+    }
+    let items = reader.items(field, "[memory, git]").into_iter();
+    let names = items.filter_map(|item| Some(item.placed(reader.word(&item)?)));
+    names.collect()
+}
+
+pub(super) fn servers_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let mut servers = schema.strings();
+    servers["minItems"] = json!(1);
+    servers
 }
 
 const SELECTION: &[KeySpec<Selection>] = keys![

@@ -42,6 +42,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     ),
     /// decides between variants of equal score; the lower comes first
     "priority" = "0" => count!(0..=1000_u32, |draft| &mut draft.priority),
+    /// the servers whose tools, resources, prompts, skills and instructions it shows, such as `[memory, git]`. All without
+    /// it
+    "servers" => value!(selection::servers_shape, selection::servers, |draft| draft.servers),
     /// which tools it shows: a list of patterns and conditions, one of which must match, or `include` and `exclude`,
     /// each such a list. All without it
     "tools" => value!(selection::shape, selection::read, |draft| draft.tools),

@@ -31,6 +31,38 @@ fn what_is_indented_wrongly_or_not_a_list_is_named_with_what_to_write() {
     );
 }
 
+#[test]
+fn the_servers_of_a_variant_hold_for_all_its_items_and_where_it_is_a_start() {
+    let text = "servers:\n  git: {command: x}\n  docs: {command: x}\n  old: {command: x, disabled: true}\nvariants:\n  \
+                few: {servers: [git, old], resources: [a]}\n  more: {from: few, tools: [\"g*\"], skills: [s]}\n  \
+                other: {from: few, servers: [docs]}\n  standard: {}\n";
+    let variants = config(&read("vary.yaml", text)).variant_set;
+    let few: &[&str] = &["git", "old"];
+    for (variant, expected) in variants.configs().iter().zip([few, few, &["docs"], &[]]) {
+        let selections = [
+            &variant.tools,
+            &variant.resources,
+            &variant.prompts,
+            &variant.skills,
+        ];
+        for selection in selections {
+            assert_eq!(selection.servers, expected, "{}", variant.variant.id);
+        }
+    }
+    let described = &variants.configs()[1].variant.description;
+    assert!(described.ends_with("Servers: git, old."), "{described}");
+}
+
+#[test]
+fn a_server_of_a_variant_that_the_file_does_not_have_is_a_mistake() {
+    refuses_lines(
+        "variants:\n  brief: {servers: [a, bb]}\n  few: {servers: []}\n  one: {servers: a}\n",
+        "3:24: `variants.brief.servers[1]` is not a server: `bb`; there is only `a`\n\
+         4:18: `variants.few.servers` is empty; leave it out for all servers\n\
+         5:18: `variants.one.servers` is not a list; write [memory, git]",
+    );
+}
+
 /// What is shown of the variant that is declared at `index`.
 fn variant_of(text: &str, index: usize) -> String {
     let reported = variants_of(text);
@@ -311,7 +343,7 @@ fn every_mistake_of_the_variants_together_has_its_line() {
         "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
              `status: stable`\n\
          3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
-             `priority`, `tools`, `resources`, `prompts`, `skills`, `descriptions`, `schemas`, `keep-schemas`, `arguments`, `check`, `search-above`, `dialect`, `result`, `features`, \
+             `priority`, `servers`, `tools`, `resources`, `prompts`, `skills`, `descriptions`, `schemas`, `keep-schemas`, `arguments`, `check`, `search-above`, `dialect`, `result`, `features`, \
              `overrides`\n\
          3:59: `variants.a.deprecation.replacement` is not a variant: `bb`; there are `a`, `b`\n\
          4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",

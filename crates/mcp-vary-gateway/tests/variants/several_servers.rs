@@ -2,6 +2,7 @@
 
 use mcp_vary_gateway::{Collision, Naming};
 use mcp_vary_upstream::{ConnectionState, Isolation, RetryPolicy};
+use mcp_vary_view::Selection;
 
 use crate::support::*;
 
@@ -117,6 +118,51 @@ async fn every_variant_shows_the_tools_of_all_servers() {
         .ask_modern("tools/call", under("read-only", tool("web_who")))
         .await;
     call.has("/error/data/activeVariant", "read-only");
+}
+
+/// SV-11: a variant has the tools, resources, prompts and instructions of its servers alone; capabilities are those of all.
+#[tokio::test]
+async fn a_variant_shows_nothing_of_servers_that_it_does_not_select() {
+    for selected in [
+        json!({"servers": ["web"]}),
+        json!({"include": [{"server": "web"}]}),
+    ] {
+        let selection: Selection = serde_json::from_value(selected).unwrap();
+        let mut few = variant("few");
+        few.tools = selection.clone();
+        few.resources = selection.clone();
+        few.prompts = selection.clone();
+        few.skills = selection;
+        let git = named("git", Era::Legacy).start().await;
+        let web = named("web", Era::Legacy).start().await;
+        let config = before(&[("git", &git), ("web", &web)]);
+        let variants = vec![few, variant("whole")];
+        let harness = Harness::behind(git, config.with_variants_of(variants).unwrap()).await;
+        for way in ClientKind::ALL {
+            let introduction = way.introduction(&harness, &json!({})).await;
+            introduction.has("/instructions", "# web\n\n> Ask web.");
+            assert!(introduction["capabilities"]["prompts"].is_object());
+            let list = harness.ask(way, "tools/list", json!({})).await;
+            assert_eq!(names(&list), ["web_who"], "{way:?}");
+            let list = harness.ask(way, "prompts/list", json!({})).await;
+            let prompts = list["result"]["prompts"].as_array().unwrap();
+            assert_eq!(prompts.len(), 1, "{list}");
+            list.has("/result/prompts/0/name", "web_greet");
+            let list = harness.ask(way, "resources/list", json!({})).await;
+            assert_eq!(list["result"]["resources"].as_array().unwrap().len(), 2);
+            list.has("/result/resources/0/uri", "web:1");
+            let prompt = json!({"name": "git_greet"});
+            let refused = harness.ask(way, "prompts/get", prompt).await;
+            refused.has("/error/code", -32602);
+            let read = json!({"uri": "git:1"});
+            let refused = harness.ask(way, "resources/read", read).await;
+            refused.has("/error/data/activeVariant", "few");
+            let whole = harness
+                .ask(way, "tools/list", under("whole", json!({})))
+                .await;
+            assert_eq!(names(&whole), ["git_who", "web_who"], "{way:?}");
+        }
+    }
 }
 
 /// SV-14: a URI leads to the server that lists it, has a template for it, or pointed to it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
-use mcp_vary_config::SecretFiles;
+use mcp_vary_config::{Diagnostics, SecretFiles};
 
 use super::configuration_text::{Merged, merged_blocks, with_servers};
 use super::journal::{ADMIN, Journal, LISTEN_KEY};
@@ -101,7 +101,8 @@ pub(super) fn service_settings(
     let label = configuration.path.display().to_string();
     let secrets = SecretFiles::beside(&configuration.path);
     let parsed = file::parse_with_variables(&label, &configuration.after, &secrets);
-    let read = parsed.map_err(|mistakes| file::invalid_file(&mistakes))?;
+    let read =
+        parsed.map_err(|mistakes| invalid_configuration(configuration, &secrets, mistakes))?;
     let missing = read.missing.into_iter().map(|(name, _)| name);
     let mut variables = BTreeMap::new();
     for name in read.used.iter().chain(inherited).cloned().chain(missing) {
@@ -133,6 +134,32 @@ pub(super) fn service_settings(
         has_page,
         variables,
     })
+}
+
+/// Why a configuration with `mistakes` is not written: its user made them, or what was changed in it does not fit what is
+/// new.
+fn invalid_configuration(
+    configuration: &Operation,
+    secrets: &SecretFiles,
+    mut mistakes: Diagnostics,
+) -> Failure {
+    let Some(current) = configuration.replaced.as_deref() else {
+        return file::invalid_file(&mistakes);
+    };
+    let shown = configuration.path.display();
+    if let Err(of_user) = file::parse_with_variables(&shown.to_string(), current, secrets) {
+        return file::invalid_file(&of_user);
+    }
+    let mut lines = configuration.after.lines();
+    let first = mistakes.all.first();
+    let wrong = first.and_then(|mistake| lines.nth(mistake.at.line.saturating_sub(1)));
+    let place = current.lines().position(|line| Some(line) == wrong);
+    let written = place.map_or_else(String::new, |at| format!("see {shown}:{}; ", at + 1));
+    mistakes.file = format!("{shown} with what is new");
+    file::invalid_file(&mistakes).with_line(&format!(
+        "nothing was changed, since what you changed does not fit; {written}take it back there, or keep a copy of the file, \
+         type `vary down --all` and `vary up`, and make your changes again"
+    ))
 }
 
 /// Where this machine reaches what listens at `listen`.
@@ -193,6 +220,33 @@ const HEADER: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_that_do_not_fit_what_is_new_are_named_with_their_line_and_mistakes_are_the_users() {
+        let message = |current: &str, after: &str| {
+            let configuration = Operation {
+                path: PathBuf::from("/v.yaml"),
+                kind: Kind::Configuration,
+                before: None,
+                is_rebuilt: false,
+                after: after.to_owned(),
+                mode: 0o600,
+                replaced: Some(current.to_owned()),
+            };
+            let none = BTreeMap::new();
+            let read = service_settings(&configuration, &BTreeSet::new(), &none);
+            read.err().unwrap().to_string()
+        };
+        let current = "x-a: &a {command: x}\nservers:\n  b: *a\n";
+        let after = "admin: 0\n\nservers:\n  b: *a\n";
+        let text = message(current, after);
+        assert!(text.starts_with("/v.yaml with what is new:4:"), "{text}");
+        assert!(text.contains("see /v.yaml:3; take it back"), "{text}");
+        assert!(text.contains("`vary down --all`"), "{text}");
+        let text = message("servers:\n  b: *c\n", after);
+        assert!(text.starts_with("/v.yaml:2:"), "{text}");
+        assert!(!text.contains("what is new"), "{text}");
+    }
 
     #[test]
     fn what_listens_everywhere_is_reached_on_loopback() {

@@ -83,7 +83,7 @@ pub(super) fn digests(text: &str, shown: &[&str]) -> String {
 
 /// The digest of a line with its end, which may be one already.
 pub(super) fn digest(line: &str) -> String {
-    if line.starts_with("sha256:") {
+    if line.starts_with(DIGEST) {
         return line.trim_end().to_owned();
     }
     mcp_vary_config::digest(line)
@@ -131,6 +131,8 @@ pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
     Some(lines.concat())
 }
 
+/// How a digest begins.
+pub(super) const DIGEST: &str = "sha256:";
 /// The keys whose values are secret, as clients call them.
 const PLACES: [&str; 4] = ["env", "environment", "headers", "http_headers"];
 /// What is shown in place of a secret.

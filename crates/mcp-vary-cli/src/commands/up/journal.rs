@@ -24,6 +24,8 @@ use crate::stop::Stop;
 pub(super) const LISTEN_KEY: &str = "listen: ";
 /// The line of the operator's address in the configuration, which is chosen at the start.
 pub(super) const ADMIN: &str = "admin: 0\n";
+/// How the list of servers of a variant in the configuration begins.
+pub(super) const SERVERS: &str = "    servers:";
 
 /// What `vary up` wrote, with the files as they were.
 #[derive(Default, Deserialize, Serialize)]
@@ -38,8 +40,8 @@ pub(crate) struct Journal {
     processes: BTreeSet<u32>,
     /// What runs the service; `None` if `vary up` is not in use.
     pub(crate) manager: Option<Manager>,
-    /// The configuration as it was written, without what its user changed since; its digests once everything is given
-    /// back.
+    /// The configuration as it was written, without what its user changed since; its digests, and which servers variants
+    /// have, once everything is given back.
     pub(crate) generated: String,
     /// The variables that the servers need.
     pub(crate) variables: BTreeMap<String, String>,
@@ -123,10 +125,11 @@ impl Journal {
         file::delete(&directory.join(JOURNAL))
     }
 
-    /// What a later `vary up` has to know once everything is given back: nothing of the configuration can be read in it.
+    /// What a later `vary up` has to know once everything is given back: of the configuration, only where it listens and the
+    /// names of servers can be read in it.
     pub(crate) fn given_back(self) -> Self {
         Self {
-            generated: digests(&self.generated, &[LISTEN_KEY, ADMIN]),
+            generated: digests(&self.generated, &[LISTEN_KEY, ADMIN, SERVERS]),
             copies: self.copies,
             ..Self::default()
         }

@@ -573,6 +573,6 @@ fn a_client_that_lacks_servers_of_others_gets_a_variant_of_its_own() {
     let found = Home::find(&|name| home.variable(name), &home.journal());
     let yaml = found.import(&|_, _| true).unwrap().yaml;
     let variants = "variants:\n  standard: {}\n  compact: {}\n  directory: {}\n  read-only: {}\n  cursor:\n    \
-                    from: standard\n    tools:\n      include:\n        - {server: git}\n";
+                    from: standard\n    servers: [git]\n";
     assert!(yaml.ends_with(variants), "{yaml}");
 }

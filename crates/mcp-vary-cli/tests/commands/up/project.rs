@@ -166,8 +166,7 @@ fn servers_of_a_project_are_copied_without_secrets_and_its_later_changes_change_
         "    env:\n      VARY_TEST_TOKEN: \"${{VARY_TEST_TOKEN}}\"\n    cwd: {}\n",
         directory.display()
     );
-    let variant = "  claude-code:\n    from: standard\n    tools:\n      include:\n        - {server: sky}\n        \
-                   - {server: sky-2}\n";
+    let variant = "  claude-code:\n    from: standard\n    servers: [sky, sky-2]\n";
     assert_contains(&copied, &["  sky-2:\n", &server, variant]);
     assert_lacks(&copied, &["s3cret-of-project", "another-value"]);
     assert_eq!(user.home.read("project/.mcp.json"), text);

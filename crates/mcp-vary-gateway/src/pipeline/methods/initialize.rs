@@ -181,21 +181,27 @@ impl ServerDescription<'_> {
         })
     }
 
-    /// Whether the client may know of a server: where there are access rules, only if they show something of it.
-    fn shows_some_of(&self, server: ServerIndex) -> bool {
-        self.snapshot.config.access.is_none() || self.catalog.shows_some_of(server)
+    /// Whether the client may know of a server: if access rules and its variant show something of it.
+    fn shows_some_of(&self, server: &UpstreamConfig, at: ServerIndex) -> bool {
+        let view = self.offers.default_variant().declared_view();
+        let variant = self.variants.config(view);
+        let may_know = self.snapshot.config.access.is_none() || self.catalog.shows_some_of(at);
+        may_know
+            && self
+                .catalog
+                .may_show_some_of(view, variant, at, &server.name)
     }
 
     /// The instructions of the only server as it wrote them; those of several servers each below its name, as a quotation.
     /// JSON text.
     fn instructions(&self) -> Option<String> {
         let servers = self.visible_servers();
-        if let [(_, only, _)] = servers.as_slice() {
-            let shows = self.shows_some_of(*only);
+        if let [(server, at, _)] = servers.as_slice() {
+            let shows = self.shows_some_of(server, *at);
             return shows.then(|| self.only_handshake()?.instructions.clone())?;
         }
         let all = servers.into_iter();
-        let named = all.filter(|(_, at, _)| self.shows_some_of(*at));
+        let named = all.filter(|(server, at, _)| self.shows_some_of(server, *at));
         let sections = named.filter_map(|(server, _, server_snapshot)| {
             let written = server_snapshot.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;

@@ -70,8 +70,8 @@ impl Home {
                 _ => format!("its variant `{name}` was changed ({shown}:{line})"),
             };
             lines.push(format!(
-                "{title} keeps {all}: {why}; write the servers under `variants.{name}.tools.include` there, such as `- \
-                 {{server: NAME}}`, one a line, then: vary up"
+                "{title} keeps {all}: {why}; write its servers there, below `variants.{name}`, in a line of their own: \
+                 `servers: [NAME]`, then: vary up"
             ));
         }
         lines
