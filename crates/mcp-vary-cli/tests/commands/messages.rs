@@ -440,7 +440,7 @@ fn without_a_home_directory_what_is_missing_is_named() {
     for command in ["status", "reload", "open"] {
         refuses(
             &[command],
-            "; `HOME` is not set, so your running gateways cannot be found: set it (`export HOME=/srv/NAME`), or name the address \
+            "`HOME` is not set, so your running gateways cannot be found: set it (`export HOME=/srv/NAME`), or name the address \
              of `--admin`\n",
         );
     }
