@@ -230,14 +230,13 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
         }
         let mut imported = ImportedFile::default();
         for mut server in found.servers {
-            let client_need = server.client_need.take();
             let (name, is_disabled) = (server.name.clone(), server.disabled);
-            let tools = server.tools.clone();
+            let (tools, client_need) = (server.tools.clone(), server.client_need.take());
             let new = all.add(file, server, &mut notes);
             if !is_disabled {
                 all.show(file, &new, tools);
-                let needs = client_need.map(|need| (name.clone(), need));
-                imported.client_needs.extend(needs);
+                let need = client_need.map(|need| (name.clone(), need));
+                imported.client_needs.extend(need);
                 imported.servers.insert(name, new);
             }
         }

@@ -50,13 +50,14 @@ impl Declared {
         self.named.clone()
     }
 
-    /// Reports the servers of variants that are not among the `known` ones of the file.
-    pub(super) fn check_servers(&self, reader: &mut Reader<'_>, known: &[&str]) {
+    /// Reports the servers of variants that are not among those of the file.
+    pub(super) fn check_servers(&self, reader: &mut Reader<'_>, root: &Located<'_>) {
+        let known = root.deepest(&["servers"]).keys();
         for server in &self.servers {
             let name = server.value.as_str();
             if !known.contains(&name) {
                 let what = format!("is not a server: `{name}`");
-                reader.report_at(server.at, &server.path, what, &meant_or_known(name, known));
+                reader.report_at(server.at, &server.path, what, &meant_or_known(name, &known));
             }
         }
     }
