@@ -571,7 +571,7 @@ await check("cards of problems are as high as what they say, and so is a list of
   await visitor.view("/now?q=no-such-call");
   await page.locator(".calls .empty").waitFor({ timeout: 5_000 });
   const beneath = await page.locator(".calls").evaluate((it) => it.getBoundingClientRect().bottom - it.lastElementChild.getBoundingClientRect().bottom);
-  holds(beneath < 24, `${beneath} pixels`);
+  holds(beneath < 32, `${beneath} pixels`);
 });
 
 await check("on a phone, the open view and the number of problems are in sight", async () => {
