@@ -542,7 +542,10 @@ fn a_file_that_others_changed_before_a_killed_command_wrote_it_stays_as_they_lef
         fs::write(&path, text("theirs")).unwrap();
         home.down();
         assert_eq!(home.text(client), Some(text("theirs")));
-        assert_eq!(home.tree().into_keys().collect::<Vec<_>>(), [path.clone()]);
+        assert_eq!(
+            home.tree().into_keys().collect::<Vec<_>>(),
+            std::slice::from_ref(&path)
+        );
     }
 }
 
