@@ -357,6 +357,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let public_url = draft.public_url.as_ref();
     let listener = &mut draft.config.listener;
     let certificates = listener.tls.as_ref().and_then(|tls| tls.client_ca.as_ref());
+    let accepts_tokens = draft.authentication.has_issuers();
     let is_mutual = certificates.is_some();
     let authentication = &mut draft.authentication;
     draft.config.authentication = authentication.finish(reader, &field, public_url, is_mutual);
@@ -368,7 +369,6 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let has_authentication = draft.config.authentication.is_some();
     let rates = std::mem::take(&mut draft.rates);
     draft.config.rates = rates.finish(reader, &field, has_authentication);
-    let accepts_tokens = draft.authentication.has_issuers();
     let has_principals = draft.authentication.is_given() || draft.config.stdio_principal.is_some();
     draft
         .servers
