@@ -11,8 +11,7 @@ import { CallCount, CheckBox, Choice, Copy, Filter, Panel, Pending, PlainTable, 
 import { go, link, linkWith, narrow, replace } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
-import { Members } from "./tool.js";
-import { ToolLink, toolKey } from "./variants.js";
+import { Members, ToolLink, toolKey } from "./tool.js";
 import { ClientLink, linkToClient } from "./who.js";
 
 export class Calls extends Component {

@@ -12,7 +12,7 @@ import { Choice, Confirm, Filter, Pending, Problem, matcher } from "./parts.js";
 import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
-import { openTool, toolKey } from "./variants.js";
+import { openTool, toolKey } from "./tool.js";
 
 export class Compare extends Component {
   async componentDidMount() {

@@ -8,7 +8,8 @@ import { Grid } from "./grid.js";
 import { Choice, Filter, matcher } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { ServerChoice, toolKey } from "./variants.js";
+import { toolKey } from "./tool.js";
+import { ServerChoice } from "./variants.js";
 
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },

@@ -12,7 +12,7 @@ import { count, plural } from "./format.js";
 import { CheckBox, Choice, Confirm, Pending } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { openTool, toolKey } from "./variants.js";
+import { openTool, toolKey } from "./tool.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
 const PACE = 300;

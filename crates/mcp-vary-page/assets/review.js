@@ -11,7 +11,8 @@ import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { ServerProblems } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
-import { clientLinks, draftLink, toolKey } from "./variants.js";
+import { toolKey } from "./tool.js";
+import { clientLinks, draftLink } from "./variants.js";
 import { ClientLink } from "./who.js";
 
 export class Review extends Polled {

@@ -1,4 +1,4 @@
-// One tool: its definition in a variant, beside the server's own or that of another variant.
+// One tool: its address, and its definition in a variant, beside the server's own or that of another variant.
 
 import { getTool } from "./api.js";
 import { Diff } from "./diff.js";
@@ -7,6 +7,20 @@ import { count, plural, saving } from "./format.js";
 import { Choice, Panel, PlainTable, Problem } from "./parts.js";
 import { link, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
+
+/** The tool whose definitions are open: `server:name` in the address. */
+export function openTool(params) {
+  const [server, name] = (params.get("tool") ?? "").split(/:(.*)/s);
+  return name ? { server, name } : null;
+}
+
+/** The same as a text. Names of servers have no colon. */
+export const toolKey = ({ server, name }) => `${server}:${name}`;
+
+/** The name of a tool in a cell, as the link to what each variant makes of it. */
+export function ToolLink({ tool, variant, shown = tool.name }) {
+  return html`<a href=${link("variants", { tool: toolKey(tool), variant })} tabindex="-1"><${Name} value=${shown} /></a>`;
+}
 
 export class ToolPanel extends Component {
   componentDidMount() {

@@ -8,7 +8,7 @@ import { Grid, KEYS } from "./grid.js";
 import { CheckBox, Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { ToolPanel, shownName } from "./tool.js";
+import { ToolPanel, openTool, shownName, toolKey } from "./tool.js";
 import { ClientLink } from "./who.js";
 
 export class Variants extends Polled {
@@ -86,20 +86,6 @@ function chosenVariants(catalog, params) {
   const named = params.get("variants")?.split(",");
   const chosen = catalog.variants.filter((it) => named?.includes(it.id));
   return chosen.length > 0 ? chosen : catalog.variants;
-}
-
-/** The tool whose definitions are open: `server:name` in the address. */
-export function openTool(params) {
-  const [server, name] = (params.get("tool") ?? "").split(/:(.*)/s);
-  return name ? { server, name } : null;
-}
-
-/** The same as a text. Names of servers have no colon. */
-export const toolKey = ({ server, name }) => `${server}:${name}`;
-
-/** The name of a tool in a cell, as the link to what each variant makes of it. */
-export function ToolLink({ tool, variant, shown = tool.name }) {
-  return html`<a href=${link("variants", { tool: toolKey(tool), variant })} tabindex="-1"><${Name} value=${shown} /></a>`;
 }
 
 function Choices({ catalog, chosen, params }) {

@@ -9,7 +9,7 @@ import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
-import { ToolLink, toolKey } from "./variants.js";
+import { ToolLink, toolKey } from "./tool.js";
 
 const REASONS = {
   selector: "the request names it in _meta",
