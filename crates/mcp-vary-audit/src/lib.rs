@@ -53,5 +53,5 @@ pub use sink::{
     FileSink, MAX_SYSLOG_MESSAGE, Sink, StreamSink, SyslogAddress, SyslogHeader, SyslogHeaderError,
     SyslogSink, Written,
 };
-pub use text::{BoundedText, KnownTexts, LongText, MAX_LONG_TEXT, MAX_TEXT, Text};
+pub use text::{BoundedText, LongText, MAX_LONG_TEXT, MAX_TEXT, Text};
 pub use trace::trace_id;

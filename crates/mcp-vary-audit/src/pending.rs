@@ -19,7 +19,8 @@ use crate::text::{LongText, Text};
 /// assert_eq!((reached.event, reached.outcome), (Event::LimitReached, Outcome::Denied));
 ///
 /// // The client got an error, because a rule refused the request.
-/// assert_eq!(pending.finish(Outcome::Error, |_| {}).0.outcome, Outcome::Denied);
+/// assert!(pending.finish(Outcome::Error, |_| {}).is_none());
+/// assert_eq!(pending.record().outcome, Outcome::Denied);
 /// ```
 #[derive(Debug)]
 pub struct PendingRecord {
@@ -103,20 +104,15 @@ impl PendingRecord {
         reached
     }
 
-    /// The whole record, and the room for it. A refused request has the outcome of its refusal, even if its answer is an
-    /// error.
+    /// Completes the record, and returns the room for it. A refused request has the outcome of its refusal, even if its answer
+    /// is an error.
     #[must_use]
-    pub fn finish(
-        self,
-        outcome: Outcome,
-        fill: impl FnOnce(&mut Record),
-    ) -> (Record, Option<Permit>) {
-        let mut record = self.record;
-        record.outcome = match outcome {
+    pub fn finish(&mut self, outcome: Outcome, fill: impl FnOnce(&mut Record)) -> Option<Permit> {
+        self.record.outcome = match outcome {
             Outcome::Error if self.is_denied => Outcome::Denied,
             outcome => outcome,
         };
-        fill(&mut record);
-        (record, self.permit)
+        fill(&mut self.record);
+        self.permit.take()
     }
 }

@@ -1,7 +1,6 @@
 //! Text of a record, bounded in length.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use mcp_vary::text::is_invisible;
@@ -15,15 +14,6 @@ pub const MAX_LONG_TEXT: usize = 1024;
 
 /// A short text of a record.
 pub type Text = BoundedText<MAX_TEXT>;
-
-/// Texts that others may share.
-pub type KnownTexts = HashSet<Arc<str>, foldhash::fast::RandomState>;
-
-/// The most texts in [`KnownTexts`].
-const MOST_KNOWN: usize = 256;
-
-/// The longest of them, in bytes.
-const LONGEST_KNOWN: usize = 128;
 
 /// The name or URI of a target.
 pub type LongText = BoundedText<MAX_LONG_TEXT>;
@@ -83,25 +73,6 @@ impl<const MAX: usize> BoundedText<MAX> {
             Stored::Static(text) => text,
             Stored::Shared(text) => text,
         }
-    }
-
-    /// Shares the equal text of `known`, which it joins otherwise, so that what repeats is in memory once. `known` stays small:
-    /// it is emptied when it is full, and long texts do not join it.
-    pub fn intern(&mut self, known: &mut KnownTexts) {
-        let Stored::Shared(text) = &mut self.0 else {
-            return;
-        };
-        if text.len() > LONGEST_KNOWN {
-            return;
-        }
-        if let Some(same) = known.get(text) {
-            text.clone_from(same);
-            return;
-        }
-        if known.len() >= MOST_KNOWN {
-            known.clear();
-        }
-        known.insert(Arc::clone(text));
     }
 }
 

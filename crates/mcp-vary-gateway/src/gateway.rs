@@ -353,7 +353,7 @@ impl Gateway {
     }
 
     /// The last calls that were recorded, the latest first: at most a thousand, and a hundred errors from before them.
-    pub fn last_calls(&self) -> Vec<Arc<FinishedCall>> {
+    pub fn last_calls(&self) -> Vec<FinishedCall> {
         self.services.observers.feed.last_calls()
     }
 

@@ -1,14 +1,16 @@
 //! The last calls of a gateway, which its page shows.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mcp_vary_audit::{KnownTexts, Outcome};
+use foldhash::quality::RandomState;
+use mcp_vary_audit::Outcome;
 use mcp_vary_base::lock::ScopedLock;
 
-use crate::finished_call::FinishedCall;
+use crate::finished_call::{CallSource, CallTarget, FinishedCall};
 
 /// The last calls of a gateway, and the last errors: an error is in both, so that 1,000 later calls do not push it out.
 ///
@@ -20,8 +22,8 @@ use crate::finished_call::FinishedCall;
 /// | memory | 2 MiB | 512 KiB |
 ///
 /// The oldest leave first when either limit is reached. Both are spread over 4 rings with a quarter of the limits each; a call
-/// that takes more than its ring may is not added. Texts that repeat are shared: to allocate and free those of a thousand calls
-/// costs more than the rest, since none of them is in a cache of the processor by then.
+/// that takes more than its ring may is not added. Calls share who called and what, so that a ring stays in the caches of the
+/// processor: most of what a record costs is memory that is in none of them.
 #[derive(Debug, Default)]
 pub(crate) struct CallHistory {
     calls: Rings,
@@ -39,29 +41,32 @@ struct Rings {
 /// Calls, the oldest first, and the bytes that they take.
 #[derive(Debug, Default)]
 struct Ring {
-    calls: VecDeque<Arc<FinishedCall>>,
+    calls: VecDeque<FinishedCall>,
     bytes: usize,
-    texts: KnownTexts,
+    targets: Known<CallTarget>,
+    sources: Known<CallSource>,
 }
 
+/// Values that calls share.
+#[derive(Debug)]
+struct Known<T>(HashSet<Arc<T>, RandomState>);
+
 impl CallHistory {
-    /// Adds a call, which gets the next number.
-    pub(crate) fn push(&self, mut call: FinishedCall) -> Arc<FinishedCall> {
+    /// Adds a call, which gets the next number. Returns a copy of it for those who watch.
+    pub(crate) fn push(&self, mut call: FinishedCall, is_watched: bool) -> Option<FinishedCall> {
         call.id = self.calls.next_number();
-        self.calls.intern(&mut call);
-        let shared = Arc::new(call);
-        self.calls
-            .push(shared.id, &shared, MOST_CALLS, MOST_CALL_BYTES);
-        if matches!(shared.outcome, Outcome::Error | Outcome::ToolError) {
+        let watched = is_watched.then(|| call.clone());
+        if matches!(call.outcome, Outcome::Error | Outcome::ToolError) {
             let number = self.errors.next_number();
             self.errors
-                .push(number, &shared, MOST_ERRORS, MOST_ERROR_BYTES);
+                .push(number, call.clone(), MOST_ERRORS, MOST_ERROR_BYTES);
         }
-        shared
+        self.calls.push(call.id, call, MOST_CALLS, MOST_CALL_BYTES);
+        watched
     }
 
     /// The calls that stayed, the latest first.
-    pub(crate) fn latest(&self) -> Vec<Arc<FinishedCall>> {
+    pub(crate) fn latest(&self) -> Vec<FinishedCall> {
         let mut latest = self.calls.all();
         latest.extend(self.errors.all());
         latest.sort_by_key(|call| Reverse(call.id));
@@ -75,28 +80,14 @@ impl Rings {
         self.count.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Has `call` share the texts of its ring.
-    fn intern(&self, call: &mut FinishedCall) {
-        if let Some(ring) = self.ring(call.id) {
-            call.intern(&mut ring.lock().texts);
+    /// Adds the call with this number to its ring, which has its part of `max_calls` and `max_bytes`.
+    fn push(&self, number: u64, call: FinishedCall, max_calls: usize, max_bytes: usize) {
+        if let Some(ring) = self.rings.get(number as usize % RINGS) {
+            ring.lock().push(call, max_calls / RINGS, max_bytes / RINGS);
         }
     }
 
-    fn ring(&self, number: u64) -> Option<&ScopedLock<Ring>> {
-        self.rings.get(number as usize % RINGS)
-    }
-
-    /// Adds the call with this number to its ring, which has its part of `max_calls` and `max_bytes`.
-    fn push(&self, number: u64, call: &Arc<FinishedCall>, max_calls: usize, max_bytes: usize) {
-        let Some(ring) = self.ring(number) else {
-            return;
-        };
-        let removed = ring.lock().push(call, max_calls / RINGS, max_bytes / RINGS);
-        // After the lock: to free its texts takes longer than all of the above.
-        drop(removed);
-    }
-
-    fn all(&self) -> Vec<Arc<FinishedCall>> {
+    fn all(&self) -> Vec<FinishedCall> {
         let rings = self.rings.iter();
         let calls = rings.flat_map(|ring| ring.lock().calls.iter().cloned().collect::<Vec<_>>());
         calls.collect()
@@ -104,27 +95,46 @@ impl Rings {
 }
 
 impl Ring {
-    /// Adds a call, unless it alone takes more than `max_bytes`, and removes the oldest ones that then are too many. Returns
-    /// the last one that was removed.
-    fn push(
-        &mut self,
-        call: &Arc<FinishedCall>,
-        max_calls: usize,
-        max_bytes: usize,
-    ) -> Option<Arc<FinishedCall>> {
+    /// Adds a call, unless it alone takes more than `max_bytes`, and removes the oldest ones that then are too many.
+    fn push(&mut self, mut call: FinishedCall, max_calls: usize, max_bytes: usize) {
         let size = call.size();
         if size > max_bytes {
-            return None;
+            return;
+        }
+        self.targets.share(&mut call.target, CallTarget::size);
+        self.sources.share(&mut call.source, CallSource::size);
+        while self.calls.len() >= max_calls || self.bytes + size > max_bytes {
+            let Some(oldest) = self.calls.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.size();
         }
         self.bytes += size;
-        self.calls.push_back(Arc::clone(call));
-        let mut removed = None;
-        while self.calls.len() > max_calls || self.bytes > max_bytes {
-            let oldest = self.calls.pop_front()?;
-            self.bytes -= oldest.size();
-            removed = Some(oldest);
+        self.calls.push_back(call);
+    }
+}
+
+impl<T: Eq + Hash> Known<T> {
+    /// Has `value` be the equal one that is known, which it becomes otherwise. Few are known, none of them is large, and all are
+    /// forgotten when there are too many.
+    fn share(&mut self, value: &mut Arc<T>, size: impl FnOnce(&T) -> usize) {
+        if let Some(same) = self.0.get(value) {
+            value.clone_from(same);
+            return;
         }
-        removed
+        if size(value) > LARGEST_KNOWN {
+            return;
+        }
+        if self.0.len() >= MOST_KNOWN {
+            self.0.clear();
+        }
+        self.0.insert(Arc::clone(value));
+    }
+}
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Self(HashSet::default())
     }
 }
 
@@ -134,6 +144,9 @@ const MOST_CALL_BYTES: usize = 2 << 20;
 const MOST_ERROR_BYTES: usize = 512 << 10;
 /// The locks that calls share. Of [`MOST_CALLS`] and [`MOST_ERRORS`] it is a divisor.
 const RINGS: usize = 4;
+/// The values of a kind that a ring knows, and the bytes of the largest: all together at most 1 MiB.
+const MOST_KNOWN: usize = 256;
+const LARGEST_KNOWN: usize = 512;
 
 #[cfg(test)]
 mod tests {
@@ -145,7 +158,7 @@ mod tests {
         let record = Record::new(Event::Request, outcome);
         let mut call = FinishedCall::new(&record, None);
         call.error = error;
-        history.push(call);
+        assert!(history.push(call, false).is_none());
     }
 
     fn ids(history: &CallHistory) -> Vec<u64> {
@@ -174,18 +187,35 @@ mod tests {
     }
 
     #[test]
-    fn calls_share_their_texts() {
+    fn calls_share_who_called_and_what() {
         let history = CallHistory::default();
-        for _ in 0..=RINGS {
-            let target = Target::new(TargetKind::Tool, LongText::new("git_push"));
+        let call = |name: &str| {
             let mut record = Record::new(Event::Request, Outcome::Allowed);
-            record.target = Some(target);
-            history.push(FinishedCall::new(&record, None));
+            record.target = Some(Target::new(TargetKind::Tool, LongText::new(name)));
+            FinishedCall::new(&record, None)
+        };
+        for _ in 0..=RINGS {
+            history.push(call("git_push"), false);
         }
         let calls = history.latest();
-        let [first, second] = [calls.first(), calls.last()]
-            .map(|call| call.unwrap().target.as_ref().unwrap().as_str().as_ptr());
-        assert_eq!(first, second);
+        let (last, first) = (calls.first().unwrap(), calls.last().unwrap());
+        assert!(Arc::ptr_eq(&last.target, &first.target));
+        assert!(Arc::ptr_eq(&last.source, &first.source));
+        // What is too large for that, or came after too many others, is another value with the same text.
+        for name in ["x".repeat(600), "git_push".to_owned()] {
+            for number in 0..=RINGS * MOST_KNOWN {
+                history.push(call(&number.to_string()), false);
+            }
+            let [one, other] = [(); 2].map(|()| {
+                for _ in 0..RINGS {
+                    history.push(call(&name), false);
+                }
+                history.latest().swap_remove(0)
+            });
+            assert_eq!(one.target, other.target);
+            let is_small = name.len() < LARGEST_KNOWN;
+            assert_eq!(Arc::ptr_eq(&one.target, &other.target), is_small);
+        }
     }
 
     /// OP-9
@@ -196,7 +226,7 @@ mod tests {
             push(&history, Outcome::Error, Some("x".repeat(10_000)));
         }
         let stayed = history.latest();
-        let bytes: usize = stayed.iter().map(|call| call.size()).sum();
+        let bytes: usize = stayed.iter().map(FinishedCall::size).sum();
         assert!(bytes <= MOST_CALL_BYTES, "{bytes}");
         assert!(bytes > MOST_CALL_BYTES - RINGS * 20_000, "{bytes}");
         push(

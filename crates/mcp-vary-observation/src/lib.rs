@@ -24,4 +24,4 @@ pub use crate::audit_service::AuditService;
 pub use crate::observation::{ExchangeObservation, Observation, Observers};
 pub use crate::origin::Origin;
 pub use crate::request_line::milliseconds;
-pub use crate::request_record::{AuditedRequest, RankingDetails, RequestRecord};
+pub use crate::request_record::{AuditedRequest, KnownClients, RankingDetails, RequestRecord};

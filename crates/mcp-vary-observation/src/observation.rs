@@ -22,7 +22,7 @@ use crate::outcome::{length_for_models, metrics_code, result_length, span_outcom
 use crate::participation::Participation;
 use crate::people::Person;
 use crate::request_feed::{RequestFeed, is_call};
-use crate::request_record::{AuditedRequest, RequestRecord};
+use crate::request_record::{AuditedRequest, KnownClients, RequestRecord};
 use crate::savings::CostCounters;
 use crate::{request_line, spans};
 
@@ -38,6 +38,8 @@ pub struct Observers {
     pub tracer: Option<Arc<Tracer>>,
     /// Gets the calls that have ended, while they are watched or recorded.
     pub feed: Arc<RequestFeed>,
+    /// Which clients sent requests.
+    pub clients: Arc<KnownClients>,
 }
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
@@ -83,9 +85,9 @@ impl Observation {
         let metrics = observers.metrics.as_ref();
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
-            Some(audit) => Some(RequestRecord::begin(audit, request).await?),
+            Some(audit) => Some(RequestRecord::begin(audit, request, &observers.clients).await?),
             None => (request.reported.is_some() || request_line::is_enabled())
-                .then(|| RequestRecord::unaudited(request)),
+                .then(|| RequestRecord::unaudited(request, &observers.clients)),
         };
         if let Some(person) = &request.person {
             person.begin(request.method);
@@ -477,6 +479,7 @@ mod tests {
             metrics: None,
             tracer: None,
             feed: Arc::default(),
+            clients: Arc::default(),
         };
         for (method, refused) in [("tools/list", 0), ("tools/call", 1), ("prompts/get", 2)] {
             let request = AuditedRequest {

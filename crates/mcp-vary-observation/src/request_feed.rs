@@ -1,6 +1,6 @@
 //! Calls as they end, for watchers and for the history.
 
-use mcp_vary_audit::{LongText, Record, TargetKind, Text};
+use mcp_vary_audit::{LongText, Record};
 use mcp_vary_base::lock::ScopedLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::call_history::CallHistory;
-use crate::finished_call::{FinishedCall, WatchedClient};
-use crate::request_line::{milliseconds, without_secrets};
+use crate::finished_call::{FinishedCall, is_uri};
+use crate::request_line::without_secrets;
 
 /// Sends calls that have ended to watchers, and records the last ones. Lists and other requests are not calls.
 ///
@@ -89,7 +89,7 @@ impl RequestFeed {
     }
 
     /// The last calls that were recorded, the latest first.
-    pub fn last_calls(&self) -> Vec<Arc<FinishedCall>> {
+    pub fn last_calls(&self) -> Vec<FinishedCall> {
         self.history.latest()
     }
 
@@ -151,77 +151,11 @@ impl RequestFeed {
 impl ReportedCall {
     /// Records the call, which has ended, and sends it to watchers.
     pub(super) fn end(&self, call: FinishedCall) {
-        let recorded = self.feed.history.push(call);
-        if self.is_shown {
+        let shown = self.feed.history.push(call, self.is_shown);
+        if let Some(call) = shown {
             // The watchers may be gone.
-            let _ = self.feed.ended.send(recorded);
+            let _ = self.feed.ended.send(Arc::new(call));
         }
-    }
-}
-
-impl FinishedCall {
-    /// What a record shows of a call, on which `server` worked.
-    pub(crate) fn new(record: &Record, server: Option<&Arc<str>>) -> Self {
-        let target = record.target.as_ref();
-        let actor = record.actor.as_ref();
-        let variant = record.variant.as_ref();
-        Self {
-            id: 0,
-            ended: Instant::now(),
-            method: record.method.clone().unwrap_or(Text::from_static("")),
-            target: target.map(|target| {
-                if is_uri(target.kind) {
-                    LongText::new(without_secrets(target.name.as_str()))
-                } else {
-                    target.name.clone()
-                }
-            }),
-            server: server.map(Text::shared),
-            arguments: None,
-            upstream_name: target
-                .filter(|target| !is_uri(target.kind))
-                .and_then(|target| target.upstream_name.clone()),
-            client: record.client.as_ref().map(|client| WatchedClient {
-                name: client.name.clone(),
-                version: client.version.clone(),
-            }),
-            principal: actor.map(|actor| actor.name.as_ref().unwrap_or(&actor.id).clone()),
-            variant: variant.map(|variant| variant.id.clone()),
-            reason: variant.map(|variant| variant.reason.clone()),
-            variant_rule: variant.and_then(|variant| variant.rule.clone()),
-            outcome: record.outcome,
-            code: record.code,
-            error: None,
-            is_unknown_tool: false,
-            rule: record.rule.clone(),
-            duration_ms: record.duration.map(milliseconds),
-            server_ms: record.upstream_duration.map(milliseconds),
-            bytes_in: record.bytes_in,
-            bytes_out: record.bytes_out,
-        }
-    }
-
-    /// The bytes of memory that it takes.
-    pub(crate) fn size(&self) -> usize {
-        let client = self.client.as_ref();
-        let texts = [
-            Some(&self.method),
-            client.map(|client| &client.name),
-            client.map(|client| &client.version),
-            self.server.as_ref(),
-            self.principal.as_ref(),
-            self.variant.as_ref(),
-            self.reason.as_ref(),
-            self.variant_rule.as_ref(),
-            self.rule.as_ref(),
-        ];
-        let texts = texts.into_iter().flatten().map(Text::as_str);
-        let long = [&self.target, &self.upstream_name].into_iter().flatten();
-        let copied = [&self.arguments, &self.error].into_iter().flatten();
-        let all = texts
-            .chain(long.map(LongText::as_str))
-            .chain(copied.map(String::as_str));
-        size_of::<Self>() + all.map(str::len).sum::<usize>()
     }
 }
 
@@ -251,10 +185,6 @@ fn without_secrets_of(uri: &str, text: &str) -> String {
         shown.extend([&without_secrets(beginning), "…", after]);
     }
     shown
-}
-
-const fn is_uri(kind: TargetKind) -> bool {
-    matches!(kind, TargetKind::Resource | TargetKind::Skill)
 }
 
 impl RequestWatch {
@@ -308,7 +238,7 @@ pub type Viewer = Option<u128>;
 mod tests {
     use std::time::Duration;
 
-    use mcp_vary_audit::{Event, LongText, Outcome, Target};
+    use mcp_vary_audit::{Event, LongText, Outcome, Target, TargetKind};
 
     use super::*;
 

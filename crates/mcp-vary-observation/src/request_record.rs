@@ -12,6 +12,7 @@ use mcp_vary_audit::{
     SessionId, Text, Transport, VariantChoice, trace_id,
 };
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_metrics::{Code, METHODS};
 use mcp_vary_wire::client_id::ClientId;
@@ -83,7 +84,7 @@ pub struct RequestRecord {
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
-    pending: ScopedLock<Option<Pending>>,
+    pending: ScopedLock<Option<Box<Pending>>>,
 }
 
 struct Pending {
@@ -105,8 +106,8 @@ mcp_vary_base::debug_by_name!(RequestRecord);
 
 impl RequestRecord {
     /// The record of a request that is not in the audit log.
-    pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
-        Arc::new(Self::new(None, request))
+    pub(crate) fn unaudited(request: &AuditedRequest<'_>, clients: &KnownClients) -> Arc<Self> {
+        Arc::new(Self::new(None, request, clients))
     }
 
     /// Begins the record of a request in the audit log, before the request does anything.
@@ -117,16 +118,18 @@ impl RequestRecord {
     pub(super) async fn begin(
         service: &Arc<AuditService>,
         request: &AuditedRequest<'_>,
+        clients: &KnownClients,
     ) -> Result<Arc<Self>, QueueFull> {
-        let permit = service.reserve().await?;
-        Ok(Arc::new(Self::new(
-            Some((Arc::clone(service), permit)),
-            request,
-        )))
+        let log = Some((Arc::clone(service), service.reserve().await?));
+        Ok(Arc::new(Self::new(log, request, clients)))
     }
 
     /// The record of a request, which has room in the audit log if there is one.
-    fn new(log: Option<(Arc<AuditService>, Permit)>, request: &AuditedRequest<'_>) -> Self {
+    fn new(
+        log: Option<(Arc<AuditService>, Permit)>,
+        request: &AuditedRequest<'_>,
+        clients: &KnownClients,
+    ) -> Self {
         let (service, permit) = log.unzip();
         let AuditedRequest {
             origin,
@@ -163,25 +166,22 @@ impl RequestRecord {
             "initialize" => params.members.get("clientInfo"),
             _ => params.meta.get(CLIENT_INFO),
         };
-        let pending = Pending {
+        record.client = info.and_then(|info| clients.client_in(info));
+        let pending = Box::new(Pending {
             record: PendingRecord::new(record, permit),
             server: None,
             is_forwarded: false,
             sent_at: None,
             has_status: origin.transport == Transport::Stdio,
             is_unknown_tool: false,
-        };
-        let this = Self {
+        });
+        Self {
             service,
             reported: request.reported.clone(),
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
             pending: ScopedLock::new(Some(pending)),
-        };
-        if let Some(info) = info {
-            this.set_client(&ClientName::read(info));
         }
-        this
     }
 
     fn change(&self, change: impl FnOnce(&mut Pending)) {
@@ -193,8 +193,8 @@ impl RequestRecord {
     /// Sets the name that the client gives itself.
     pub fn set_client(&self, name: &ClientName) {
         if !name.is_empty() {
-            let info = ClientInfo::new(Text::new(&name.name), Text::new(&name.version));
-            self.change(|pending| pending.record.record_mut().client = Some(Arc::new(info)));
+            let info = Arc::new(client_info(name));
+            self.change(|pending| pending.record.record_mut().client = Some(info));
         }
     }
 
@@ -361,32 +361,58 @@ impl RequestRecord {
 
     fn submit(
         &self,
-        pending: Pending,
+        mut pending: Box<Pending>,
         outcome: Outcome,
         error: Option<String>,
         fill: impl FnOnce(&mut Record),
     ) {
-        let (record, permit) = pending.record.finish(outcome, |record| {
+        let permit = pending.record.finish(outcome, |record| {
             record.duration = Some(self.arrived.elapsed());
             fill(record);
         });
-        let server = pending.server.filter(|_| pending.is_forwarded);
+        let server = pending.server.take();
+        let server = server.filter(|_| pending.is_forwarded);
+        let record = pending.record.record();
         if let Some(reported) = &self.reported {
             let audited = self.service.as_ref().zip(record.arguments.as_ref());
             reported.end(FinishedCall {
                 arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
-                error: error.map(|text| shown_error(text, &record)),
+                error: error.map(|text| shown_error(text, record)),
                 is_unknown_tool: pending.is_unknown_tool && record.outcome == Outcome::Error,
-                ..FinishedCall::new(&record, server.as_ref())
+                ..FinishedCall::new(record, server.as_ref())
             });
         }
-        if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
-            request_line::write(server.as_deref(), &record);
+        if (server.is_some() || is_shown(record)) && request_line::is_enabled() {
+            request_line::write(server.as_deref(), record);
         }
         if let Some(permit) = permit {
-            permit.submit(record);
+            permit.submit(std::mem::take(pending.record.record_mut()));
         }
     }
+}
+
+/// The clients of modern requests, which name theirs with each of them.
+#[derive(Debug)]
+pub struct KnownClients(Memo<ClientInfo>);
+
+impl Default for KnownClients {
+    fn default() -> Self {
+        Self(Memo::new(CLIENTS_MEMORY))
+    }
+}
+
+impl KnownClients {
+    /// The client in a `clientInfo`, JSON text; `None` if that names none.
+    fn client_in(&self, info: &str) -> Option<Arc<ClientInfo>> {
+        let read = |info: &str| client_info(&ClientName::read(info));
+        let client = self.0.get_or_read(info, read);
+        let is_named = [&client.name, &client.version].map(|text| !text.as_str().is_empty());
+        is_named.contains(&true).then_some(client)
+    }
+}
+
+fn client_info(name: &ClientName) -> ClientInfo {
+    ClientInfo::new(Text::new(&name.name), Text::new(&name.version))
 }
 
 impl Drop for RequestRecord {
@@ -401,6 +427,9 @@ fn is_shown(record: &Record) -> bool {
     let method = record.method.as_ref().map_or("", Text::as_str);
     method == "tools/call" || matches!(record.outcome, Outcome::Error | Outcome::Denied)
 }
+
+/// What the clients that are known may take, in bytes.
+const CLIENTS_MEMORY: usize = 256 << 10;
 
 /// The methods whose results can report that a tool failed.
 const CALLS: &[&str] = &["tools/call", "tasks/result"];
@@ -457,7 +486,11 @@ mod tests {
             reported: None,
             person: None,
         };
-        happens(RequestRecord::begin(&service, &request).await.unwrap());
+        happens(
+            RequestRecord::begin(&service, &request, &KnownClients::default())
+                .await
+                .unwrap(),
+        );
         service.close().await;
         let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

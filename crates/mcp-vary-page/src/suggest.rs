@@ -22,7 +22,7 @@ pub(crate) fn respond(
 ) -> PageAnswer {
     let mut usage = Usage::of(Some(client));
     for finished in gateway.last_calls() {
-        let recorded = serde_json::to_value(&*finished).unwrap_or_default();
+        let recorded = serde_json::to_value(&finished).unwrap_or_default();
         if let Some(call) = UsedCall::of_history(&recorded) {
             usage.add(call);
         }

@@ -114,7 +114,7 @@ impl Connection {
             memory: request.memory,
             id,
             body,
-            headers,
+            headers: Arc::new(headers),
             kind,
             token: request.token,
         };

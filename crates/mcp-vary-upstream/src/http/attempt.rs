@@ -41,7 +41,7 @@ use crate::message::{Answer, Event, Message, RequestKind};
 pub(super) struct Call {
     pub(super) id: u64,
     pub(super) body: Bytes,
-    pub(super) headers: HeaderMap,
+    pub(super) headers: Arc<HeaderMap>,
     pub(super) kind: RequestKind,
     /// The token of the client that sends it.
     pub(super) token: Option<CallerToken>,
@@ -405,7 +405,7 @@ impl Attempt {
         let token = self.call.token.clone();
         let response = async move {
             tokio::time::sleep(pause).await;
-            let request = (Method::GET, &headers, Bytes::new());
+            let request = (Method::GET, Arc::new(headers), Bytes::new());
             let sending = shared.endpoint.send_for(token.as_ref(), &session, request);
             sending
                 .await
@@ -460,7 +460,7 @@ impl Attempt {
 fn begin(shared: &Shared, session: &Session, call: &Call) -> State {
     // Registered before it is sent, since the answer may be faster than the response.
     let answer = session.stream.as_ref().map(|stream| stream.expect(call.id));
-    let request = (Method::POST, &call.headers, call.body.clone());
+    let request = (Method::POST, Arc::clone(&call.headers), call.body.clone());
     let (endpoint, token) = (&shared.endpoint, call.token.as_ref());
     let response = endpoint.send_for(token, session, request);
     match answer {

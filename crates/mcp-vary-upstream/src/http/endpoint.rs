@@ -116,7 +116,7 @@ impl Endpoint {
         more: &HeaderMap,
         body: Bytes,
     ) -> Sending {
-        self.send_for(None, session, (method, more, body))
+        self.send_for(None, session, (method, Arc::new(more.clone()), body))
     }
 
     /// One HTTP request in `session`, of the client with this token, if it belongs to a client. All requests to the server
@@ -125,7 +125,7 @@ impl Endpoint {
         &self,
         caller: Option<&CallerToken>,
         session: &Session,
-        (method, more, body): (Method, &HeaderMap, Bytes),
+        (method, more, body): (Method, Arc<HeaderMap>, Bytes),
     ) -> Sending {
         let stream = session.stream.as_ref();
         let uri = stream.map_or(&self.address.uri, |stream| &stream.uri);
@@ -133,7 +133,7 @@ impl Endpoint {
             method,
             uri: uri.clone(),
             session: Arc::clone(&session.headers),
-            more: more.clone(),
+            more,
             credentials: Vec::new(),
             body,
         };

@@ -424,7 +424,7 @@ impl Handshaker {
             memory: None,
             id,
             body: server_message::write_request(Some(id), method, params),
-            headers: headers.clone(),
+            headers: Arc::new(headers.clone()),
             kind: RequestKind::Handshake,
             token: None,
         }

@@ -14,7 +14,7 @@ pub(super) struct OutgoingRequest {
     /// The headers of all requests in its session.
     pub(super) session: Arc<HeaderMap>,
     /// Its own headers.
-    pub(super) more: HeaderMap,
+    pub(super) more: Arc<HeaderMap>,
     /// The headers of sources; `None` removes a header.
     pub(super) credentials: Vec<(HeaderName, Option<HeaderValue>)>,
     pub(super) body: Bytes,
@@ -26,7 +26,7 @@ impl OutgoingRequest {
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         let mut headers = HeaderMap::clone(&self.session);
-        for (name, value) in &self.more {
+        for (name, value) in self.more.as_ref() {
             headers.insert(name, value.clone());
         }
         for (name, value) in &self.credentials {
