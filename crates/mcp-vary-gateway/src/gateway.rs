@@ -347,12 +347,13 @@ impl Gateway {
         true
     }
 
-    /// Begins to record the last calls of clients, and the last errors.
+    /// Begins to record the last calls of clients, errors and refused calls.
     pub fn record_calls(&self) {
         self.services.observers.feed.record();
     }
 
-    /// The last calls that were recorded, the latest first: at most a thousand, and a hundred errors from before them.
+    /// The last calls that were recorded, the latest first: at most a thousand, and from before them a hundred errors and a hundred
+    /// refused calls.
     pub fn last_calls(&self) -> Vec<FinishedCall> {
         self.services.observers.feed.last_calls()
     }

@@ -12,22 +12,24 @@ use mcp_vary_base::lock::ScopedLock;
 
 use crate::finished_call::{CallSource, CallTarget, FinishedCall};
 
-/// The last calls of a gateway, and the last errors: an error is in both, so that 1,000 later calls do not push it out.
+/// The last calls of a gateway, with the last errors and the last refused calls. Those are in a list of their own, too: neither 1,000
+/// later calls nor errors push out what was refused, and refused calls push out no errors.
 ///
 /// # Properties
 ///
-/// | limit | calls | errors |
-/// |---|---|---|
-/// | number | 1,000 | 100 |
-/// | memory | 2 MiB | 512 KiB |
+/// | limit | calls | errors | refused calls |
+/// |---|---|---|---|
+/// | number | 1,000 | 100 | 100 |
+/// | memory | 2 MiB | 512 KiB | 512 KiB |
 ///
-/// The oldest leave first when either limit is reached. Both are spread over 4 rings with a quarter of the limits each; a call
+/// The oldest leave first when either limit is reached. Each list is spread over 4 rings with a quarter of the limits each; a call
 /// that takes more than its ring may is not added. Calls share who called and what, so that a ring stays in the caches of the
 /// processor: most of what a record costs is memory that is in none of them.
 #[derive(Debug, Default)]
 pub(crate) struct CallHistory {
     calls: Rings,
     errors: Rings,
+    refusals: Rings,
 }
 
 /// Calls, spread over several rings in turns, so that no lock is one of all calls.
@@ -56,10 +58,14 @@ impl CallHistory {
     pub(crate) fn push(&self, mut call: FinishedCall, is_watched: bool) -> Option<FinishedCall> {
         call.id = self.calls.next_number();
         let watched = is_watched.then(|| call.clone());
-        if matches!(call.outcome, Outcome::Error | Outcome::ToolError) {
-            let number = self.errors.next_number();
-            self.errors
-                .push(number, call.clone(), MOST_ERRORS, MOST_ERROR_BYTES);
+        let separate = match call.outcome {
+            Outcome::Error | Outcome::ToolError => Some(&self.errors),
+            Outcome::Denied => Some(&self.refusals),
+            Outcome::Allowed | Outcome::Cancelled => None,
+        };
+        if let Some(rings) = separate {
+            let number = rings.next_number();
+            rings.push(number, call.clone(), MOST_SEPARATE, MOST_SEPARATE_BYTES);
         }
         self.calls.push(call.id, call, MOST_CALLS, MOST_CALL_BYTES);
         watched
@@ -69,6 +75,7 @@ impl CallHistory {
     pub(crate) fn latest(&self) -> Vec<FinishedCall> {
         let mut latest = self.calls.all();
         latest.extend(self.errors.all());
+        latest.extend(self.refusals.all());
         latest.sort_by_key(|call| Reverse(call.id));
         latest.dedup_by_key(|call| call.id);
         latest
@@ -139,12 +146,13 @@ impl<T> Default for Known<T> {
 }
 
 const MOST_CALLS: usize = 1000;
-const MOST_ERRORS: usize = 100;
 const MOST_CALL_BYTES: usize = 2 << 20;
-const MOST_ERROR_BYTES: usize = 512 << 10;
-/// The locks that calls share. Of [`MOST_CALLS`] and [`MOST_ERRORS`] it is a divisor.
+/// The limits of the errors, and those of the refused calls.
+const MOST_SEPARATE: usize = 100;
+const MOST_SEPARATE_BYTES: usize = 512 << 10;
+/// The locks that calls share. Of [`MOST_CALLS`] and [`MOST_SEPARATE`] it is a divisor.
 const RINGS: usize = 4;
-/// The values of a kind that a ring knows, and the bytes of the largest: all together at most 1 MiB.
+/// The values of a kind that a ring knows, and the bytes of the largest: those of all rings of a list at most 1 MiB.
 const MOST_KNOWN: usize = 256;
 const LARGEST_KNOWN: usize = 512;
 
@@ -179,11 +187,31 @@ mod tests {
         let calls = (351..=1350).rev();
         let errors = (51..=150).rev();
         assert_eq!(ids(&history), calls.chain(errors).collect::<Vec<_>>());
-        // A refusal is not an error of a server, so refused calls cannot push errors out.
-        push(&history, Outcome::Denied, None);
-        assert_eq!(ids(&history).last(), Some(&51));
         push(&history, Outcome::Error, None);
         assert_eq!(ids(&history).last(), Some(&52));
+    }
+
+    #[test]
+    fn a_burst_of_calls_leaves_the_last_hundred_refused_calls_and_they_leave_the_errors() {
+        let history = CallHistory::default();
+        push(&history, Outcome::Error, None);
+        for _ in 0..150 {
+            push(&history, Outcome::Denied, None);
+        }
+        for _ in 0..1200 {
+            push(&history, Outcome::Allowed, None);
+        }
+        let (calls, refused) = ((352..=1351).rev(), (52..=151).rev());
+        let all: Vec<_> = calls.chain(refused).chain([1]).collect();
+        assert_eq!(ids(&history), all);
+        // Nor do errors push out refused calls.
+        for _ in 0..1200 {
+            push(&history, Outcome::ToolError, None);
+        }
+        let stayed = history.latest();
+        let is_refused = |call: &&FinishedCall| call.outcome == Outcome::Denied;
+        let number_of_refused = stayed.iter().filter(is_refused).count();
+        assert_eq!((stayed.len(), number_of_refused), (1100, 100));
     }
 
     #[test]
