@@ -1,6 +1,7 @@
 //! The gateway: its current configuration, and what it has from its start to its end.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -373,6 +374,11 @@ impl Gateway {
     /// Adds what an earlier process counted of the last days.
     pub fn restore_saved_days(&self, days: BTreeMap<u64, Cost>) {
         self.services.savings.restore(days);
+    }
+
+    /// The absolute path of the audit log; `None` unless it is a file. Only the operator sees it.
+    pub fn audit_file(&self) -> Option<PathBuf> {
+        self.services.startup.audit_file()
     }
 
     /// Opens the file of the audit log again, after it was rotated. Nothing happens without one.

@@ -23,6 +23,7 @@ use crate::pool::source::MAX_REASON_LENGTH;
 use mcp_vary_observation::call_counters::CallCounters;
 use mcp_vary_observation::milliseconds;
 use mcp_vary_observation::people::PersonUse;
+use mcp_vary_observation::refused_credentials::RefusedCredentialsStatus;
 use mcp_vary_observation::savings::SavingsStatus;
 use mcp_vary_session::client_uses::ClientUse;
 use mcp_vary_session::deprecation::DeprecatedUse;
@@ -57,6 +58,9 @@ pub struct Status {
     /// Whether there are people that only the operator's token shows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub people_need_token: bool,
+    /// The credentials that were refused; absent if there are none. Requests without one are not among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_credentials: Option<RefusedCredentialsStatus>,
     /// The tokens that lists and results of tools cost, and what they would have cost without Vary.
     pub savings: SavingsStatus,
     /// Why tokens of issuers cannot be verified: their keys were not fetched.
@@ -320,6 +324,7 @@ impl Status {
             clients: services.client_uses.all(),
             people: services.people.all(),
             people_need_token: false,
+            refused_credentials: services.refused_credentials.status(now),
             savings: services.savings.status(now),
             missing_keys: snapshot
                 .authentication

@@ -13,6 +13,7 @@ mod origin;
 mod outcome;
 pub mod participation;
 pub mod people;
+pub mod refused_credentials;
 pub mod request_feed;
 mod request_line;
 mod request_record;

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use http::StatusCode;
 use mcp_vary_base::tasks::spawn;
 use mcp_vary_gateway::{FinishedCall, Gateway, RequestWatch, WatchEvent};
-use mcp_vary_operator::PageBody;
+use mcp_vary_operator::{PageAccess, PageBody};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -31,18 +31,26 @@ pub(crate) fn stream(gateway: &Gateway, viewer: Option<u128>, clock: Clock) -> P
     response
 }
 
-/// The response to `GET /api/last-calls`: the calls that the gateway recorded, the latest first.
-pub(crate) fn last_calls(gateway: &Gateway, clock: Clock) -> PageAnswer {
+/// The response to `GET /api/last-calls`: the calls that the gateway recorded, the latest first, and for the operator alone where
+/// the audit log is, which has earlier ones.
+pub(crate) fn last_calls(gateway: &Gateway, clock: Clock, access: PageAccess) -> PageAnswer {
     let recorded = gateway.last_calls();
+    let is_operator = access == PageAccess::Full;
+    let audit_file = is_operator.then(|| gateway.audit_file()).flatten();
     let calls = recorded.iter().map(|call| ShownCall::new(call, clock));
     json(&LastCalls {
         calls: calls.collect(),
+        // What is no text cannot be written into a command.
+        audit_file: audit_file.and_then(|path| path.into_os_string().into_string().ok()),
     })
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct LastCalls<'a> {
     calls: Vec<ShownCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_file: Option<String>,
 }
 
 /// A call, and when it ended.

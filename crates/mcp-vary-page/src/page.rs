@@ -203,7 +203,8 @@ impl GatewayPage {
             }
             Data::LastCalls => {
                 let clock = self.clock;
-                apart(gateway, move |gateway| events::last_calls(gateway, clock)).await
+                let read = move |gateway: &Gateway| events::last_calls(gateway, clock, access);
+                apart(gateway, read).await
             }
             Data::Review => apart(gateway, review::respond).await,
             Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),

@@ -35,6 +35,7 @@ pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
         "collisions": collisions.collect::<Value>(),
         "denials": denials,
         "credentials": gateway.refused_credentials(),
+        "refusedCredentials": status.refused_credentials,
         "limits": limits.collect::<Value>(),
         "counters": status.counters,
         "failedResults": gateway.failed_results(),

@@ -44,16 +44,11 @@ pub(super) async fn authenticate(
     let Some(service) = &snapshot.authentication else {
         return Ok(None);
     };
-    let count = |issuer: Option<&str>, outcome: &str| {
-        if let Some(metrics) = &snapshot.services.observers.metrics {
-            metrics.count_credential(outcome, issuer);
-        }
-    };
     let failures = FailureLimit::of(&snapshot.config.rates, head);
     let blocked = |limit: LimitExceeded<'_>| {
         let limit_name = limit.limit();
         debug!(limit = limit_name, "credential refused by a rate limit");
-        count(None, "limited");
+        count(snapshot, None, "limited");
         refused(service.too_many_failures(limit.retry_after(), path))
     };
     if let Some(failures) = &failures
@@ -64,7 +59,7 @@ pub(super) async fn authenticate(
     let config = snapshot.config.digest.as_ref();
     let challenge = match service.authenticate(head, path).await {
         Ok(admission) => {
-            count(admission.principal.issuer(), "ok");
+            count(snapshot, admission.principal.issuer(), "ok");
             if let Some(audit) = &snapshot.services.observers.audit {
                 let origin = peer::origin(snapshot, head, Some(&admission));
                 audit.credential_accepted(&admission, &origin, config);
@@ -75,7 +70,7 @@ pub(super) async fn authenticate(
             }));
         }
         Err(refusal) => {
-            count(None, refusal.outcome());
+            count(snapshot, None, refusal.outcome());
             if let Some(audit) = &snapshot.services.observers.audit {
                 let origin = peer::origin(snapshot, head, None);
                 let status = refusal.challenge.status;
@@ -91,6 +86,19 @@ pub(super) async fn authenticate(
             Err(limit) => Err(blocked(limit)),
         },
         _ => Err(refused(challenge)),
+    }
+}
+
+/// Counts what became of a credential: in metrics, and for the status if it was refused.
+fn count(snapshot: &ConfigSnapshot, issuer: Option<&str>, outcome: &str) {
+    let services = &snapshot.services;
+    if let Some(metrics) = &services.observers.metrics {
+        metrics.count_credential(outcome, issuer);
+    }
+    // Most clients learn from the answer to a request without a credential where to log in.
+    if !matches!(outcome, "ok" | "missing") {
+        let now = (snapshot.config.environment.now)();
+        services.refused_credentials.add(now);
     }
 }
 

@@ -31,6 +31,7 @@ use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;
 use crate::tasks::context::TaskContext;
 use mcp_vary_observation::people::People;
+use mcp_vary_observation::refused_credentials::RefusedCredentials;
 use mcp_vary_observation::savings::Savings;
 use mcp_vary_observation::{AuditService, Observers};
 use mcp_vary_session::authentication::CurrentAuthentication;
@@ -69,6 +70,7 @@ pub(crate) struct Services {
     /// The variants of recent clients.
     pub(crate) client_uses: ClientUses,
     pub(crate) people: People,
+    pub(crate) refused_credentials: RefusedCredentials,
     pub(crate) directory_uses: DirectoryUses,
     pub(crate) ignored_declarations: IgnoredCounter,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
@@ -269,6 +271,7 @@ impl Services {
             deprecations: DeprecationLog::default(),
             client_uses: ClientUses::default(),
             people: People::default(),
+            refused_credentials: RefusedCredentials::default(),
             directory_uses: DirectoryUses::default(),
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),

@@ -1,8 +1,10 @@
 //! The settings that take effect only at the start.
 
+use std::path::PathBuf;
+
 use mcp_vary_traces::TracesSettings;
 
-use mcp_vary_settings::audit::AuditSettings;
+use mcp_vary_settings::audit::{AuditSettings, AuditTarget};
 use mcp_vary_settings::config::Config;
 use mcp_vary_settings::limits::Limits;
 use mcp_vary_settings::listener::TlsConfig;
@@ -32,6 +34,15 @@ impl StartupSettings {
             traces: config.traces.clone(),
             store: config.store.clone(),
         }
+    }
+
+    /// The absolute path of the audit log, if that is a file.
+    pub(crate) fn audit_file(&self) -> Option<PathBuf> {
+        let AuditTarget::File(path) = &self.audit.as_ref()?.target else {
+            return None;
+        };
+        let path = std::path::absolute(path).ok()?;
+        path.is_file().then_some(path)
     }
 
     /// The settings that differ in `config` but cannot change before a restart, by their keys in a file.

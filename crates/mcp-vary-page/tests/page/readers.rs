@@ -79,6 +79,29 @@ async fn an_access_token_with_the_claim_reads_the_page() {
     }
 }
 
+#[tokio::test]
+async fn the_operator_sees_where_the_audit_log_is_and_a_reader_does_not() {
+    let file = std::env::temp_dir().join(format!("vary-page-audit-{}.jsonl", std::process::id()));
+    let path = file.to_str().unwrap();
+    let shown = Shown::with(&format!(
+        "
+admin-readers: {{groups: operators}}
+audit: {{to: 'file {path}'}}
+auth:
+  keys: [{{name: ops, sha256: {DIGEST_OF_CI}, claims: {{groups: [operators]}}}}]
+"
+    ))
+    .await;
+    let of_operator = async || shown.get("/api/last-calls").await.json();
+    let without = json!({"calls": []});
+    assert_eq!(of_operator().await, json!({"calls": [], "auditFile": path}));
+    let reader = with("/api/last-calls", KEY_OF_CI);
+    assert_eq!(reader.send_to(shown.address).await.json(), without);
+    // If it is gone, there is nothing to read.
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(of_operator().await, without);
+}
+
 /// OP-9
 #[tokio::test]
 async fn an_access_token_only_reads() {

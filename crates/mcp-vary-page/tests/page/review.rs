@@ -1,5 +1,7 @@
 //! What should go.
 
+use mcp_vary_testkit::credentials::{DIGEST_OF_CI, KEY_OF_CI, KEY_OF_NOBODY};
+
 use crate::support::*;
 
 #[tokio::test]
@@ -36,5 +38,29 @@ clients: [{name: robot, variant: old}]
     // Only metrics count them.
     assert_eq!(review["denials"], Value::Null);
     assert_eq!(review["credentials"], Value::Null);
+    assert_eq!(review["refusedCredentials"], Value::Null);
     assert_eq!(review["failedResults"], 0);
+}
+
+#[tokio::test]
+async fn refused_credentials_are_counted_without_metrics_and_requests_without_one_are_not() {
+    let shown = Shown::with(&format!(
+        "auth:\n  keys: [{{name: ci, sha256: {DIGEST_OF_CI}}}]\n"
+    ))
+    .await;
+    let list = || HttpRequest::modern_request("tools/list", json!({}));
+    let with = |credential: String| list().with("Authorization", credential);
+    for (request, status) in [
+        (list(), 401),
+        (with(format!("Bearer {KEY_OF_CI}")), 200),
+        (with(format!("Bearer {KEY_OF_NOBODY}")), 401),
+        (with("Basic YTpi".to_owned()), 400),
+    ] {
+        assert_eq!(shown.client(&request).await.status, status, "{request:?}");
+    }
+    let expected = json!({"count": 2, "lastSecondsAgo": 0});
+    for path in ["/api/review", "/api/status", "/status"] {
+        let answer = shown.get(path).await.json();
+        assert_eq!(answer["refusedCredentials"], expected, "{path}");
+    }
 }
