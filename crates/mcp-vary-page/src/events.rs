@@ -64,10 +64,14 @@ struct ShownCall<'a> {
 
 impl<'a> ShownCall<'a> {
     fn new(call: &'a FinishedCall, clock: Clock) -> Self {
-        let ended = clock().saturating_sub(micros(call.ended.elapsed()));
-        let at = seconds(ended);
+        let at = ended_at(call, clock);
         Self { call, at }
     }
+}
+
+/// When a call ended, in seconds since 1970-01-01 UTC.
+pub(crate) fn ended_at(call: &FinishedCall, clock: Clock) -> f64 {
+    seconds(clock().saturating_sub(micros(call.ended.elapsed())))
 }
 
 /// Sends what happened in pieces of [`PACE`]: each write wakes the browser and takes longer than all of its events.

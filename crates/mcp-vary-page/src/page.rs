@@ -152,10 +152,10 @@ impl GatewayPage {
         if is_write && !self.may_write {
             return failure(StatusCode::FORBIDDEN, WRITES_ARE_OFF);
         }
-        let catalog = Arc::clone(&self.catalog);
+        let (catalog, clock) = (Arc::clone(&self.catalog), self.clock);
         let answered = apart(gateway, move |gateway| match data {
             Data::Variant => draft::variant(&*variants, &name),
-            Data::Suggest => suggest::respond(&*variants, gateway, &catalog, &name),
+            Data::Suggest => suggest::respond(&*variants, gateway, &catalog, &name, clock),
             Data::Rules => draft::rules(&*variants),
             Data::Save => draft::save(&*variants, &body),
             Data::Undo => draft::answer_to_write(variants.undo()),

@@ -10,21 +10,29 @@ use mcp_vary_gateway::Gateway;
 pub use self::usage::{ToolKey, ToolUse, Usage, UsedCall};
 use crate::catalog::CountedCatalog;
 use crate::draft::{self, VariantSource};
+use crate::events::{Clock, ended_at};
 use crate::response::{PageAnswer, failure, json};
 
 /// The response to `GET /api/suggest`: the proposal of `vary suggest --json` from the calls of a client that the gateway
-/// recorded. It counts tokens: call it where nothing else waits.
+/// recorded, and `since`, the time of the first of them. It counts tokens: call it where nothing else waits.
 pub(crate) fn respond(
     source: &dyn VariantSource,
     gateway: &Gateway,
     catalog: &CountedCatalog,
     client: &str,
+    clock: Clock,
 ) -> PageAnswer {
     let mut usage = Usage::of(Some(client));
+    let mut since = None;
+    // The latest come first.
     for finished in gateway.last_calls() {
         let recorded = serde_json::to_value(&finished).unwrap_or_default();
         if let Some(call) = UsedCall::of_history(&recorded) {
+            let counted = usage.calls;
             usage.add(call);
+            if usage.calls > counted {
+                since = Some(ended_at(&finished, clock));
+            }
         }
     }
     if usage.calls == 0 {
@@ -38,7 +46,9 @@ pub(crate) fn respond(
     match source.draft(&id, value.clone(), None) {
         Ok(variant) => {
             let drafted = draft::to_json(gateway, &id, "", &variant);
-            json(&usage.proposal(&value, &listed, &drafted))
+            let mut proposal = usage.proposal(&value, &listed, &drafted);
+            proposal["since"] = since.into();
+            json(&proposal)
         }
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
     }

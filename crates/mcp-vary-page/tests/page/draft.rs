@@ -252,14 +252,20 @@ async fn a_variant_is_suggested_from_what_a_client_called() {
     let why = "none of the calls that Vary still has is of a client `Robot`";
     assert_eq!(none.json()["error"], why);
     let call = json!({"name": "odd", "arguments": {"n": 1}});
+    shown.client_asks("tools/call", call.clone()).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     shown.client_asks("tools/call", call).await;
-    until(async || suggest().await.status == 200).await;
+    until(async || suggest().await.json()["calls"] == 2).await;
+    let last = shown.get("/api/last-calls").await.json();
     let suggested = suggest().await.json();
+    let [newest, since] = [&last["calls"][0]["at"], &suggested["since"]];
+    let passed = newest.as_f64().unwrap() - since.as_f64().unwrap();
+    assert!(passed > 0.04, "it is the time of the first call: {passed}");
     let expected = json!({
-        "id": "robot", "calls": 1, "tools": 1, "value": {"tools": ["odd"]}, "yaml": "robot:\n  tools: [odd]\n",
+        "id": "robot", "calls": 2, "tools": 1, "value": {"tools": ["odd"]}, "yaml": "robot:\n  tools: [odd]\n",
     });
     assert_members(&suggested, &expected);
-    let used = json!([{"server": "places", "name": "odd", "calls": 1, "people": 0}]);
+    let used = json!([{"server": "places", "name": "odd", "calls": 2, "people": 0}]);
     assert_eq!(suggested["used"], used);
     let draft = json!({"id": "robot", "value": suggested["value"]});
     let draft = shown.post("/api/draft", &draft).await.json();
