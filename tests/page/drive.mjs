@@ -256,7 +256,9 @@ await check("an experiment shows its arms, and what Vary declares of them", asyn
   const shown = rows.map((row) => row.slice(0, 4));
   equal(shown, arms.map((it) => [it.variant, ...[it.clients, it.planned, it.calls].map((it) => number(Math.round(it)))]), "the arms");
   const early = comparisons.filter((it) => it.verdict === "too-few").map((it) => `${it.variant}: too early, with ${it.have} of ${number(it.need)} sessions in the smaller arm`);
-  equal(await page.locator(".verdict").allTextContents(), early.length > 0 ? early : verdicts.map((it) => it.replaceAll("`", "")), "the sentences");
+  const declared = comparisons.length > 0 ? verdicts.map((it) => it.replaceAll("`", "")) : [];
+  equal(await page.locator(".verdict").allTextContents(), early.length > 0 ? early : declared, "the sentences");
+  holds((await visitor.text("main section")).includes("Wait for about"), "what to do is missing");
 });
 
 await check("an experiment says what to do, how many people or sessions it needs and when it has them, and why others do not take part", async () => {
@@ -651,6 +653,21 @@ await check("keys lead to the search and show what there is, and characters that
   await page.getByRole("button", { name: "Keys" }).click();
   await dialog.getByRole("button", { name: "Close" }).click();
   await dialog.waitFor({ state: "hidden", timeout: 5_000 });
+});
+
+await check("a tool that may destroy is confirmed by a button in the colour of danger, and one that only writes is not", async () => {
+  const colors = [];
+  for (const tool of ["delete_branch", "git_commit"]) {
+    await visitor.view(`/calls?${new URLSearchParams({ tool: `git:${tool}`, clients: "claude-code" })}`);
+    await page.locator("main h2", { hasText: tool }).first().waitFor({ timeout: 5_000 });
+    await page.getByLabel("repo_path").fill("/srv/site");
+    await page.getByRole("button", { name: /^Call it as/ }).click();
+    const confirm = page.getByRole("button", { name: "Call it 1 time" });
+    colors.push(await confirm.evaluate((it) => getComputedStyle(it).backgroundColor));
+    await isAccessible(page);
+    await page.getByRole("button", { name: "Cancel" }).click();
+  }
+  equal(colors, ["rgb(168, 35, 27)", "rgb(11, 92, 173)"], "the colours");
 });
 
 await check("refused calls of a person are as many as the list has that the number leads to", async () => {
