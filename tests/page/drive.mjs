@@ -255,11 +255,13 @@ await check("an experiment shows its arms, and what Vary declares of them", asyn
   const rows = await region.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("bdi").textContent, ...[...row.querySelectorAll("td")].map((it) => it.textContent)]));
   const shown = rows.map((row) => row.slice(0, 4));
   equal(shown, arms.map((it) => [it.variant, ...[it.clients, it.planned, it.calls].map((it) => number(Math.round(it)))]), "the arms");
-  const early = comparisons.filter((it) => it.verdict === "too-few").map((it) => `${it.variant}: too early, with ${it.have} of ${number(it.need)} clients in the smaller arm`);
-  equal(await page.locator(".verdict").allTextContents(), early.length > 0 ? early : verdicts.map((it) => it.replaceAll("`", "")), "the sentences");
+  const early = comparisons.filter((it) => it.verdict === "too-few").map((it) => `${it.variant}: too early, with ${it.have} of ${number(it.need)} sessions in the smaller arm`);
+  const declared = comparisons.length > 0 ? verdicts.map((it) => it.replaceAll("`", "")) : [];
+  equal(await page.locator(".verdict").allTextContents(), early.length > 0 ? early : declared, "the sentences");
+  holds((await visitor.text("main section")).includes("Wait for about"), "what to do is missing");
 });
 
-await check("an experiment says how many clients it needs, when they are enough, who takes part, and why others do not", async () => {
+await check("an experiment says what to do, how many people or sessions it needs and when it has them, and why others do not take part", async () => {
   const other = await Visitor.open(browser, await newAddress(address, token));
   const [experiment] = (await ask("/api/experiments")).experiments;
   const now = Math.round(Date.now() / 1000);
@@ -272,12 +274,38 @@ await check("an experiment says how many clients it needs, when they are enough,
   await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, clients } }));
   await other.page.reload();
   await other.view("/experiments");
-  const progress = await other.text("main p:has-text('take part.')");
-  holds(/^100 of about 200 clients take part\. 80 clients joined since .+\. At this pace, they are enough in about 5 days\.$/.test(progress), progress);
+  await other.page.getByText("Wait for about 100 more sessions (at this pace 5 days).").waitFor({ timeout: 5_000 });
+  const taking = await other.text("main .note:has-text('Taking part')");
+  holds(/^Taking part: 100 sessions since .+; a restart of Vary starts over\.$/.test(taking), taking);
   const row = other.page.getByRole("region", { name: `Arms of ${experiment.name}` }).locator("tbody tr", { hasText: "compact" });
   equal(await row.locator("td").last().innerText(), "taking-part", "the clients of the arm");
   const reasons = await other.page.locator("main li", { hasText: "variant" }).allTextContents();
   equal(reasons, ["a rule of the configuration gives them a variant: by-rule", "their address names a variant: by-address"], "the others");
+  await other.page.context().close();
+});
+
+await check("an experiment counts people where all have credentials, and says when it cannot end, may stop, or differs by chance", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  const [experiment] = (await ask("/api/experiments")).experiments;
+  const at = Math.round(Date.now() / 1000) - 7_200;
+  const arms = experiment.arms.map((it, index) => ({ ...it, clients: 2 + index, planned: 2.5 }));
+  const few = { ...experiment, hasAuth: true, anonymous: false, uneven: false, p: 0.42, arms, comparisons: [], verdicts: [], fewest: 100, history: [{ at, arms }] };
+  const estimate = { value: 0.1, from: 0.05, to: 0.15 };
+  const worse = { metric: experiment.metric, variant: "compact", arm: estimate, control: estimate, difference: estimate, p: 0.01, power: 0.55, verdict: "worse" };
+  const ended = { ...few, name: "ended", isShared: true, comparisons: [worse], verdicts: ["compact: worse than the control by `failed`."] };
+  await other.page.route("**/api/experiments", (route) => route.fulfill({ json: { experiments: [few, ended] } }));
+  await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, people: ["ann", "ben"].map((person) => ({ person })) } }));
+  await other.page.reload();
+  await other.view("/experiments");
+  const section = (name) => other.page.locator("main section", { has: other.page.getByRole("heading", { name, exact: true }) });
+  const text = async (name) => (await section(name).innerText()).replaceAll("\u00A0", " ");
+  const [open, stopped] = [await text(experiment.name), await text("ended")];
+  for (const part of ["With the 2 people seen lately it cannot end: it needs about 200 people.", "Taking part: 5 people since", "is chance (p 0.420)."]) {
+    holds(open.includes(part), `“${part}” is not in “${open}”`);
+  }
+  holds(stopped.includes("You may stop: compact is worse.") && !stopped.includes("a restart"), stopped);
+  holds(stopped.includes("repaired: failed calls after which") && stopped.includes("power: how probable"), "the terms are not explained");
+  equal(await section("ended").locator(".verdict").getAttribute("class"), "verdict outcome error", "the colour");
   await other.page.context().close();
 });
 
@@ -576,27 +604,35 @@ await check("cards of problems are as high as what they say, and so is a list of
   holds(beneath < 32, `${beneath} pixels`);
 });
 
-await check("on a phone, the open view and the number of problems are in sight", async () => {
-  const other = await Visitor.open(browser, await newAddress(address, token), { viewport: { width: 380, height: 800 } });
+await check("on a phone, all views, and who called what, are in sight", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token), { viewport: { width: 390, height: 800 } });
   await other.page.locator("nav .badge").waitFor({ timeout: 5_000 });
-  for (const view of VIEWS) {
-    await other.view(`/${view}`);
-    // What is seen in the middle of an element, and not what covers it.
-    const covered = await other.page.locator("nav :is([aria-current], .badge)").evaluateAll((all) =>
-      all.filter((it) => {
-        const { x, y, width, height } = it.getBoundingClientRect();
-        return !it.contains(document.elementFromPoint(x + width / 2, y + height / 2));
-      }).map((it) => it.textContent),
-    );
-    equal(covered, [], `out of sight on ${view}`);
-  }
-  await other.view("/experiments");
-  await other.page.reload();
-  await other.page.locator("nav .badge").waitFor({ timeout: 5_000 });
-  const rightOf = (selector) => other.page.locator(selector).evaluate((it) => it.getBoundingClientRect().right);
-  const [right, end] = [await rightOf("nav [aria-current]"), await rightOf("nav ul")];
-  holds(right <= end + 1, `it ends at ${right} of ${end}`);
+  // What is seen in the middle of an element, and not what covers it.
+  const covered = await other.page.locator("nav :is(a, .badge)").evaluateAll((all) =>
+    all.filter((it) => {
+      const { x, y, width, height } = it.getBoundingClientRect();
+      return !it.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+    }).map((it) => it.textContent),
+  );
+  equal(covered, [], "out of sight");
+  await other.page.waitForSelector(".calls .grid");
+  const heads = await other.page.locator(".calls .grid thead th").evaluateAll((all) => all.filter((it) => it.getBoundingClientRect().right <= innerWidth).map((it) => it.textContent));
+  equal(heads.slice(0, 4), ["time", "outcome", "call", "client"], "the columns in sight");
+  const tops = await other.page.locator(".calls .choices > .field").evaluateAll((all) => all.map((it) => it.getBoundingClientRect().top));
+  holds(new Set(tops).size === 1, `the filters begin at ${tops}`);
   await other.page.context().close();
+});
+
+await check("g and a letter go to a view, and a letter after another one does not", async () => {
+  await visitor.view("/now");
+  await page.locator("h1").focus();
+  for (const [key, view] of Object.entries({ v: "variants", c: "calls", d: "draft", w: "who", p: "review", e: "experiments", n: "now" })) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(key);
+    await page.waitForFunction((view) => location.hash.startsWith(`#/${view}`) && document.activeElement.matches("h1, h2"), view);
+  }
+  for (const key of ["g", "x", "v"]) await page.keyboard.press(key);
+  holds(new URL(page.url()).hash.startsWith("#/now"), "it left the view");
 });
 
 await check("keys lead to the search and show what there is, and characters that are typed do not", async () => {
@@ -609,13 +645,29 @@ await check("keys lead to the search and show what there is, and characters that
   await page.locator("h1").focus();
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keys" });
-  equal((await dialog.locator("dt").allTextContents()).slice(0, 2), ["/", "↑ ↓ ← →, j, k"], "the keys");
+  const keys = await dialog.locator("dt").allTextContents();
+  equal([...keys.slice(0, 2), keys.at(-1)], ["/", "↑ ↓ ← →, j, k", "g e"], "the keys");
   await isAccessible(page);
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden", timeout: 5_000 });
   await page.getByRole("button", { name: "Keys" }).click();
   await dialog.getByRole("button", { name: "Close" }).click();
   await dialog.waitFor({ state: "hidden", timeout: 5_000 });
+});
+
+await check("a tool that may destroy is confirmed by a button in the colour of danger, and one that only writes is not", async () => {
+  const colors = [];
+  for (const tool of ["delete_branch", "git_commit"]) {
+    await visitor.view(`/calls?${new URLSearchParams({ tool: `git:${tool}`, clients: "claude-code" })}`);
+    await page.locator("main h2", { hasText: tool }).first().waitFor({ timeout: 5_000 });
+    await page.getByLabel("repo_path").fill("/srv/site");
+    await page.getByRole("button", { name: /^Call it as/ }).click();
+    const confirm = page.getByRole("button", { name: "Call it 1 time" });
+    colors.push(await confirm.evaluate((it) => getComputedStyle(it).backgroundColor));
+    await isAccessible(page);
+    await page.getByRole("button", { name: "Cancel" }).click();
+  }
+  equal(colors, ["rgb(168, 35, 27)", "rgb(11, 92, 173)"], "the colours");
 });
 
 await check("refused calls of a person are as many as the list has that the number leads to", async () => {
@@ -859,6 +911,14 @@ await check("without a token there is a field for it, and a wrong one is refused
   await field.fill(token);
   await stranger.page.keyboard.press("Enter");
   await stranger.page.waitForSelector(".chart");
+  // The field takes what `vary open --print` prints, too.
+  for (const typed of [await newAddress(address, token), new URL(await newAddress(address, token)).hash.replace("#code=", "")]) {
+    await stranger.page.evaluate(() => sessionStorage.clear());
+    await stranger.page.reload();
+    await field.fill(typed);
+    await stranger.page.keyboard.press("Enter");
+    await stranger.page.waitForSelector(".chart");
+  }
   const other = stranger.problems.filter((it) => !it.includes("401"));
   equal(other, [], "problems");
   await stranger.page.context().close();

@@ -16,18 +16,24 @@ export function setToken(token) {
 
 export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 
-/** The code of an address that `vary open` made; nothing if the address names a view. */
-export function codeOfAddress() {
-  return location.hash.startsWith("#/") ? null : new URLSearchParams(location.hash.slice(1)).get("code");
+/** The code in an address that `vary open` made; nothing if there is none, as in the address of a view. */
+export function codeIn(address) {
+  const fragment = address.split("#")[1] ?? "";
+  return fragment.startsWith("/") ? null : new URLSearchParams(fragment).get("code");
 }
 
-/** Exchanges the code of the address for the token of this tab: it works once, and neither history nor a copied link keeps it. */
-export async function takeToken() {
-  const code = codeOfAddress();
-  if (!code) return;
-  history.replaceState(null, "", location.pathname);
+/** Exchanges a code for the token of this tab. It works once. */
+export async function exchange(code) {
   const response = await request("/api/token", { method: "POST", headers: { Authorization: `Bearer ${code}` } });
   setToken((await response.json()).token);
+}
+
+/** Exchanges the code of the address, which then neither history nor a copied link keeps. */
+export async function takeToken() {
+  const code = codeIn(location.hash);
+  if (!code) return;
+  history.replaceState(null, "", location.pathname);
+  await exchange(code);
 }
 
 async function request(path, options = {}) {

@@ -1,6 +1,6 @@
 // The page: its frame, the token, and the view that the address names.
 
-import { codeOfAddress, get, hasToken, setToken, takeToken } from "./api.js";
+import { codeIn, exchange, get, hasToken, setToken, takeToken } from "./api.js";
 import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
@@ -8,7 +8,7 @@ import { Experiments } from "./experiments.js";
 import { duration, timeOfDay } from "./format.js";
 import { Now } from "./now.js";
 import { Review } from "./review.js";
-import { link, route } from "./route.js";
+import { go, link, route } from "./route.js";
 import { problemSummary } from "./servers.js";
 import { Variants } from "./variants.js";
 import { Who } from "./who.js";
@@ -39,13 +39,12 @@ class App extends Component {
   componentDidMount() {
     addEventListener("hashchange", () => this.moved());
     addEventListener("keydown", this.pressed);
-    addEventListener("resize", showCurrent);
     this.poll();
     setInterval(() => document.hidden || this.state.locked || this.poll(), INTERVAL);
   }
 
   moved() {
-    if (codeOfAddress()) return location.reload();
+    if (codeIn(location.hash)) return location.reload();
     const before = this.state.route.view;
     this.setState({ route: route() }, () => {
       if (this.state.route.view === before) return;
@@ -53,16 +52,14 @@ class App extends Component {
     });
   }
 
-  /** The status takes room from the names of the views. */
-  componentDidUpdate(_, { route, status }) {
-    if (route.view !== this.state.route.view || !status !== !this.state.status) showCurrent();
-  }
-
   /** The keys of each view; one who types means the character. */
   pressed = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPED)) return;
     const search = event.key === "/" && this.main.current.querySelector('input[type="search"]');
-    if (search) search.focus();
+    const view = this.hasGone && Object.hasOwn(VIEW_KEYS, event.key) && VIEW_KEYS[event.key];
+    this.hasGone = event.key === "g";
+    if (view) go(link(view));
+    else if (search) search.focus();
     else if (event.key === "?") this.showKeys();
     else return;
     event.preventDefault();
@@ -87,9 +84,14 @@ class App extends Component {
     this.setState(({ refused }) => ({ locked: true, status: null, refused: refused || (hasToken() && ANOTHER_TOKEN) }));
   };
 
-  unlock = (token) => {
-    setToken(token);
-    this.poll().then(() => this.setState(({ locked }) => ({ refused: locked && NOT_THE_TOKEN })));
+  /** A text is the token, or has a code for it: the address that `vary open --print` prints, or the code alone. */
+  unlock = async (text) => {
+    const code = codeIn(text);
+    const failed = await exchange(code ?? text).catch((error) => error);
+    if (failed && code) return this.setState({ refused: failed.message });
+    if (failed) setToken(text);
+    await this.poll();
+    this.setState(({ locked }) => ({ refused: locked && NOT_THE_TOKEN }));
   };
 
   render(_, { route, status, readAt, silentSince }) {
@@ -130,10 +132,8 @@ class App extends Component {
 /** Where a character is typed, or closes a dialog. */
 const TYPED = 'input:not([type="checkbox"], [type="radio"]), select, textarea, dialog';
 
-/** The view that is shown is in sight among the views, also of a narrow window. */
-function showCurrent() {
-  document.querySelector(".top [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-}
+/** The keys of the views, after `g`. */
+const VIEW_KEYS = { n: "now", v: "variants", c: "calls", d: "draft", w: "who", p: "review", e: "experiments" };
 
 /** What each key does. */
 const KEYS = {
@@ -142,6 +142,7 @@ const KEYS = {
   Enter: "open a row, or follow its link",
   Escape: "close what is open",
   "?": "show these keys",
+  ...Object.fromEntries(Object.entries(VIEW_KEYS).map(([key, view]) => [`g ${key}`, `go to ${VIEWS[view][0]}`])),
 };
 
 function Keys({ dialog }) {
@@ -189,7 +190,7 @@ function Locked({ unlock, refused }) {
   return html`<form class="locked" onSubmit=${submit}>
     <p>
       This page needs a token. <code>vary open</code> opens it with one, and <code>vary open --print</code> prints an
-      ${" "}address that does so once, within a minute.
+      ${" "}address that does so once, within a minute; this field takes that, too.
     </p>
     <label class="field"
       >Token

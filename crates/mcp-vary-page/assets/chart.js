@@ -47,10 +47,7 @@ export function TokenChart({ catalog, variants }) {
 }
 
 /** What should be known of a variant that is not stable. */
-function Standing({ variant }) {
-  if (variant.status === "stable") return null;
-  return html`<span class="mark">${variant.status}</span>`;
-}
+const Standing = ({ variant }) => variant.status !== "stable" && html`<span class="mark">${variant.status}</span>`;
 
 function Bar({ variant, servers, most }) {
   const parts = servers.map((server) => [plain(server), variant.byServer[server] ?? 0, color(servers, server)]);
@@ -80,9 +77,7 @@ function Legend({ servers, used, hasTools }) {
   </ul>`;
 }
 
-function Swatch({ kind }) {
-  return html`<svg class="swatch" aria-hidden="true"><rect class=${kind} width="100%" height="100%" /></svg>`;
-}
+const Swatch = ({ kind }) => html`<svg class="swatch" aria-hidden="true"><rect class=${kind} width="100%" height="100%" /></svg>`;
 
 /** The bars of the time axis. */
 const BARS = 60;

@@ -178,7 +178,7 @@ class Call extends Component {
       </div>
       ${asked &&
       html`<${Confirm} title=${`${title}?`} button=${title} yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })}>
-        <code><${Name} value=${original.name} limit=${60} /></code> does not declare <code>readOnlyHint: true</code>. Its server runs it once for each client, and nothing undoes that.
+        <code class=${original.annotations?.destructiveHint !== false && "destroys"}><${Name} value=${original.name} limit=${60} /></code> does not declare <code>readOnlyHint: true</code>. Its server runs it once for each client, and nothing undoes that.
       <//>`}
       ${error && html`<${Problem} what="The call was not made." error=${error} />`}
       ${answer && html`<${Results} ...${answer} />`}

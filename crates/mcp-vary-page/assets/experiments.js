@@ -14,10 +14,11 @@ export class Experiments extends Polled {
   render({ status }, { answer, error }) {
     if (!answer) return html`<${Pending} what="experiments" error=${error} />`;
     const { experiments } = answer;
+    const { clients = [], people = [] } = status ?? {};
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       ${experiments.length === 0 && NONE}
-      ${experiments.map((experiment) => html`<${Experiment} key=${experiment.name} ...${{ experiment, clients: status?.clients ?? [] }} />`)}
+      ${experiments.map((experiment) => html`<${Experiment} key=${experiment.name} ...${{ experiment, clients, people }} />`)}
     `;
   }
 }
@@ -26,8 +27,9 @@ const NONE = html`<p class="empty">
   No experiment. Add <code>experiments</code> to the configuration to compare variants.
 </p>`;
 
-function Experiment({ experiment, clients }) {
-  const { name, arms, metric, anonymous, hasAuth, comparisons } = experiment;
+function Experiment({ experiment, clients, people }) {
+  const { name, arms, metric, anonymous, hasAuth, comparisons, uneven, p } = experiment;
+  const isUnequal = !uneven && arms.some((it) => Math.round(it.clients) !== Math.round(it.planned));
   const sorted = [...comparisons].sort((a, b) => (b.metric === metric) - (a.metric === metric));
   const [control, arm, another] = arms.map((it) => plain(it.variant, 40));
   const columns = ["metric", "arm", `#${another === undefined ? arm : "value"}`, `#control: ${control}`, "#difference", "#p", "#power"];
@@ -35,29 +37,31 @@ function Experiment({ experiment, clients }) {
   const shown = (cells) => cells.filter((_, at) => at !== 1 || another !== undefined);
   return html`<section>
     <h2><${Name} value=${name} /></h2>
-    <${Verdicts} experiment=${experiment} />
+    <${Verdicts} ...${{ experiment, people }} />
     <p class="note">
-      The metric <strong>${metric}</strong> decides.
-      ${anonymous && html` ${hasAuth ? ANONYMOUS : NO_AUTH} Each of their sessions counts as a client, so anybody can decide this experiment.`}
+      The metric <strong>${metric}</strong> decides. ${hasAuth && "A person counts once, with any number of clients."}
+      ${anonymous && html` ${hasAuth ? ANONYMOUS : NO_AUTH} Each of their sessions counts, so anybody can decide this experiment.`}
     </p>
     <${PlainTable}
       label=${`Arms of ${plain(name)}`}
-      columns=${["arm", "#clients", "#planned", "#calls", "~seen lately"]}
+      columns=${["arm", `#${unitsOf(experiment)}`, "#planned", "#calls", "~clients seen lately"]}
       rows=${arms.map((arm, at) => [
         armName(arm.variant, at === 0),
         ...[arm.clients, arm.planned, arm.calls].map((it) => count(Math.round(it))),
         clientLinks(clients.filter((it) => takesPart(it, name) && it.variant === arm.variant)),
       ])}
     />
+    ${isUnequal && html`<p class="note">That the arms are not as large as planned is chance (p\u00A0${probability(p)}).</p>`}
     <${Others} clients=${clients.filter((it) => !takesPart(it, name))} all=${clients.length} />
     <h3>By each metric, with 95 % intervals</h3>
     ${comparisons.length === 0
-      ? html`<p class="empty">Too few clients have taken part yet.</p>`
+      ? html`<p class="empty">Too few ${unitsOf(experiment)} have taken part yet.</p>`
       : html`<${PlainTable}
           label=${`Metrics of ${plain(name)}`}
           columns=${shown(columns)}
           rows=${sorted.map((it) => shown(rowOf(it, isTooFew(comparisons, it))))}
-        />`}
+        />
+        ${TERMS}`}
     <${History} experiment=${experiment} />
   </section>`;
 }
@@ -65,16 +69,36 @@ function Experiment({ experiment, clients }) {
 const ANONYMOUS = html`Clients without a credential take part, since <code>auth</code> has <code>anonymous: on</code>.`;
 const NO_AUTH = html`Clients are not authenticated, since the configuration has no <code>auth</code>.`;
 
-/** What is declared of each arm; where that is nothing yet, how many clients it takes, and what they show so far. */
-function Verdicts({ experiment }) {
-  const { metric, comparisons, verdicts } = experiment;
-  const early = comparisons.filter((it) => it.verdict === "too-few");
-  const declared = verdicts.filter((_, at) => early.length === 0 || comparisons.filter((it) => it.verdict)[at].verdict !== "too-few");
+const TERMS = html`<p class="note">
+  <code>repaired</code>: failed calls after which the same tool worked with other arguments within a minute. <code>p</code>: how
+  ${" "}probable such a difference is by chance. <code>power</code>: how probable it is to find one of the size in <code>effect</code>,
+  ${" "}which matters where none was found.
+</p>`;
+
+/** Whom an arm counts: people by their credentials, others by their sessions. */
+function unitsOf({ anonymous, hasAuth }, isOne = false) {
+  if (!hasAuth) return isOne ? "session" : "sessions";
+  if (anonymous) return isOne ? "person or session" : "people and sessions";
+  return isOne ? "person" : "people";
+}
+
+const units = (number, experiment) => `${count(Math.round(number))} ${unitsOf(experiment, Math.round(number) === 1)}`;
+
+/** The colour of what is declared. */
+const COLORS = { better: "outcome allowed", worse: "outcome error" };
+
+/** What to do, what is declared of each arm, and what those show so far of which nothing is declared. */
+function Verdicts({ experiment, people }) {
+  const { metric, comparisons, verdicts, uneven, arms, history: [first], isShared } = experiment;
+  const compared = comparisons.filter((it) => it.verdict);
+  const early = compared.filter((it) => it.verdict === "too-few");
+  const declared = verdicts.map((text, at) => ({ text, verdict: compared[at]?.verdict ?? "too-few" })).filter((it) => uneven || it.verdict !== "too-few");
   return html`
-    ${declared.map((it) => html`<p class="verdict"><${LongText} value=${it} limit=${400} isSentence /></p>`)}
-    ${(early.length > 0 || comparisons.length === 0) && html`<p>${progress(experiment)}</p>`}
+    ${declared.map(({ text, verdict }) => html`<p class=${`verdict ${COLORS[verdict] ?? ""}`}><${LongText} value=${text} limit=${400} isSentence /></p>`)}
+    ${!uneven && html`<p>${adviceOf(experiment, compared, people)}</p>`}
+    <p class="note">Taking part: ${units(sizeOf(arms), experiment)}${!isShared && ` since ${moment(first.at)}; a restart of Vary starts over`}.</p>
     ${early.map(({ variant, have, need, difference }) => html`
-      <p class="verdict"><${Name} value=${variant} limit=${40} />: too early, with ${count(Math.round(have))} of ${plural(need, "client")} in the smaller arm</p>
+      <p class="verdict"><${Name} value=${variant} limit=${40} />: too early, with ${count(Math.round(have))} of ${units(need, experiment)} in the smaller arm</p>
       <p>So far <code>${metric}</code> differs by ${signed(metric, difference.value)}; the true difference may be anything from ${interval(signed, metric, difference)}.</p>
     `)}
   `;
@@ -98,30 +122,41 @@ function Others({ clients, all }) {
     <ul>${groups.map(([reason, uses]) => html`<li>${OUTSIDE[reason] ?? "no variant was selected"}: ${clientLinks(uses)}</li>`)}</ul>`;
 }
 
+const FINDINGS = { better: "is better", worse: "is worse", different: "differs", "no-difference": "does not differ" };
+
 /** The seconds after which a pace is worth a word. */
 const LEAST_SPAN = 600;
 
-/** How many of the clients that are needed take part, and when they are enough at the pace until now. */
-function progress({ arms, comparisons, history: [first], fewest }) {
-  const sizeOf = (arms) => arms.reduce((sum, it) => sum + it.clients, 0);
+const sizeOf = (arms) => arms.reduce((sum, it) => sum + it.clients, 0);
+
+/** Whether one may stop, or how long to wait. The pace is that of the later half: many were there at the start. */
+function adviceOf(experiment, compared, people) {
+  const { arms, history, fewest, anonymous } = experiment;
+  if (compared.length > 0 && compared.every((it) => FINDINGS[it.verdict])) {
+    return `You may stop: ${compared.map(({ variant, verdict }) => `${plain(variant, 40)} ${FINDINGS[verdict]}`).join(", ")}.`;
+  }
   const size = sizeOf(arms);
   const shares = arms.map(({ planned }) => planned / size).filter((it) => it > 0);
-  const need = Math.ceil(Math.max(fewest, ...comparisons.map((it) => it.need ?? 0)) / Math.min(1 / arms.length, ...shares));
-  const [span, joined] = [Date.now() / 1000 - first.at, size - sizeOf(first.arms)];
-  const days = Math.max(1, Math.round(((need - size) * span) / joined / 86_400));
-  const enough = joined > 0 ? `At this pace, they are enough in about ${plural(days, "day")}.` : "";
-  const pace = `${plural(Math.round(joined), "client")} joined since ${moment(first.at)}. ${enough}`;
-  return `${count(Math.round(size))} of about ${plural(need, "client")} take part. ${span < LEAST_SPAN ? "" : pace}`;
+  const need = Math.ceil(Math.max(fewest, ...compared.map((it) => it.need ?? 0)) / Math.min(1 / arms.length, ...shares));
+  const more = Math.max(1, Math.round(need - size));
+  const now = Date.now() / 1000;
+  const from = history.findLast(({ at }) => at <= (history[0].at + now) / 2) ?? history[0];
+  const [span, joined] = [now - from.at, Math.round(size - sizeOf(from.arms))];
+  const wait = `Wait for about ${count(more)} more ${unitsOf(experiment, more === 1)}`;
+  if (span < LEAST_SPAN) return `${wait}.`;
+  if (joined > 0) return `${wait} (at this pace ${plural(Math.max(1, Math.round((more * span) / joined / 86_400)), "day")}).`;
+  if (anonymous) return `${wait}; none joined since ${moment(from.at)}.`;
+  return `With the ${units(people.length, experiment)} seen lately it cannot end: it needs about ${units(need, experiment)}.`;
 }
 
 const armName = (variant, isControl) => html`<${Name} value=${variant} />${isControl && html` <span class="mark">control</span>`}`;
 
-/** Whether an arm has too few clients for what its numbers would say of chance. */
+/** Whether an arm is too small for what its numbers would say of chance. */
 const isTooFew = (comparisons, { variant }) => comparisons.some((it) => it.variant === variant && it.verdict === "too-few");
 
 /** An arm beside the control, by one metric. */
 function rowOf({ metric, variant, arm, control, difference, p, power }, isTooFew) {
-  const chance = isTooFew ? ["too few clients", "too few clients"] : [probability(p), `${Math.round(power * 100)}\u00A0%`];
+  const chance = isTooFew ? ["too few", "too few"] : [probability(p), `${Math.round(power * 100)}\u00A0%`];
   return [
     metric,
     armName(variant, false),

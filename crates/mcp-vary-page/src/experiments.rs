@@ -64,6 +64,7 @@ fn to_json(experiment: &ExperimentStatus, report: &Report, history: &[Point]) ->
         "fewest": MIN_UNITS,
         "anonymous": experiment.anonymous,
         "hasAuth": experiment.has_auth,
+        "isShared": totals.shared.is_some(),
         "uneven": report.shares.are_uneven(),
         "p": report.shares.p,
         "arms": arms.collect::<Value>(),
