@@ -74,8 +74,7 @@ impl Operation {
     /// If it cannot be written, or if it is the file of a client that another program changed meanwhile.
     pub(super) fn check_unchanged(&self) -> Result<ClientFile, Failure> {
         let file = self.read()?;
-        let is_changed = file.text != self.replaced;
-        if is_changed && matches!(self.kind, Kind::Client(_)) {
+        if self.is_changed_in(&file) {
             return Err(Failure::command(format!(
                 "{} was changed by another program meanwhile; run `vary up` again",
                 self.path.display()
@@ -83,6 +82,15 @@ impl Operation {
         }
         file.check_writable()?;
         Ok(file)
+    }
+
+    /// Whether it is the file of a client that another program changed since it was planned.
+    pub(super) fn is_changed(&self) -> bool {
+        self.read().is_ok_and(|file| self.is_changed_in(&file))
+    }
+
+    fn is_changed_in(&self, file: &ClientFile) -> bool {
+        file.text != self.replaced && matches!(self.kind, Kind::Client(_))
     }
 
     fn read(&self) -> Result<ClientFile, Failure> {
