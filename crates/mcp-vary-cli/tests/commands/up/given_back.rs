@@ -105,3 +105,24 @@ fn a_file_in_which_another_program_changes_something_else_meanwhile_gets_vary_an
     assert_contains(&run.stderr, &[".cursor/mcp.json is as it was\n"]);
     assert_eq!(user.home.read(file), theirs);
 }
+
+#[test]
+fn a_file_that_is_empty_or_has_lost_most_of_it_has_a_copy() {
+    for (name, left) in [("emptied", ""), ("cut", "{}")] {
+        let user = User::new(name);
+        user.run(&["up", "--yes"]).exited(0);
+        let path = user.home.path(".claude.json");
+        fs::write(&path, left).unwrap();
+        let run = user.run(&["down"]).exited(1);
+        let shown = path.display();
+        let copy = format!("{shown}.vary-before");
+        let line = format!(
+            "{shown} has lost most of what it had; Vary is taken out; to have it as it was before Vary: mv {copy} {shown}; \
+             or else: rm {copy}\n"
+        );
+        assert_contains(&run.stderr, &[&line]);
+        fs::rename(&copy, &path).unwrap();
+        user.run(&["down"]).exited(0);
+        user.is_as_it_was();
+    }
+}
