@@ -61,7 +61,7 @@ impl Record {
             .ok_or_else(|| unusable("is not a record of Vary"))
     }
 
-    fn from_json(value: &Value) -> Option<Self> {
+    pub(crate) fn from_json(value: &Value) -> Option<Self> {
         let texts = |value: &Value| -> Option<Vec<String>> {
             let items = value.as_array()?.iter();
             items.map(|item| item.as_str().map(str::to_owned)).collect()

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod movable;
+mod replanned;
 mod vary_entry;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -375,6 +376,15 @@ impl FoundClient {
         let mut entries = self.written.clone();
         entries.retain(|written| !is_vary(&written));
         entries.push(self.entry_for(new, names));
+        self.operations_with(entries, journal)
+    }
+
+    /// What writes `entries` to its file.
+    fn operations_with(
+        &self,
+        entries: Vec<Written>,
+        journal: &Journal,
+    ) -> Result<Vec<Operation>, Failure> {
         let applied = write::applied(self.client, &self.base, &entries);
         let after = applied.map_err(|diagnostic| write::at(&self.file, &diagnostic))?;
         let record = Record {

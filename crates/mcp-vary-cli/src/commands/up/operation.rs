@@ -74,8 +74,7 @@ impl Operation {
     /// If it cannot be written, or if it is the file of a client that another program changed meanwhile.
     pub(super) fn check_unchanged(&self) -> Result<ClientFile, Failure> {
         let file = self.read()?;
-        let is_changed = file.text != self.replaced;
-        if is_changed && matches!(self.kind, Kind::Client(_)) {
+        if self.is_changed_in(&file) {
             return Err(Failure::command(format!(
                 "{} was changed by another program meanwhile; run `vary up` again",
                 self.path.display()
@@ -83,6 +82,15 @@ impl Operation {
         }
         file.check_writable()?;
         Ok(file)
+    }
+
+    /// Whether it is the file of a client that another program changed since it was planned.
+    pub(super) fn is_changed(&self) -> bool {
+        self.read().is_ok_and(|file| self.is_changed_in(&file))
+    }
+
+    fn is_changed_in(&self, file: &ClientFile) -> bool {
+        file.text != self.replaced && matches!(self.kind, Kind::Client(_))
     }
 
     fn read(&self) -> Result<ClientFile, Failure> {
@@ -168,7 +176,18 @@ impl Operation {
             Kind::Client(_) if file.text.is_none() => self.report_gone(file).map(Some),
             Kind::Client(name) if is_changed => {
                 let named = ClientName::from_str(name, false).map_err(Failure::command)?;
-                self.merge_back(named.client(), file).map(Some)
+                let client = named.client();
+                if !self.has_lost_most(client, file) {
+                    return self.merge_back(client, file).map(Some);
+                }
+                // First: afterwards the file has more again.
+                let copy = self.store_before(file)?;
+                let outcome = self.merge_back(client, file)?;
+                if !outcome.is_whole {
+                    return Ok(Some(outcome));
+                }
+                let lost = "has lost most of what it had; Vary is taken out";
+                Ok(Some(self.report_copy(lost, copy)))
             }
             Kind::Service if is_changed => Ok(Some(TakenBack {
                 line: format!("{} was changed since, and stays", self.path.display()),
@@ -214,15 +233,31 @@ impl Operation {
             });
         }
         let beside = self.store_before(file)?;
+        Ok(self.report_copy("is gone", beside))
+    }
+
+    /// What happened to the file, and where the copy `beside` it is.
+    fn report_copy(&self, what: &str, beside: PathBuf) -> TakenBack {
+        let shown = self.path.display().to_string();
         let copy = shell_word(&beside.display().to_string());
         let target = shell_word(&shown);
-        Ok(TakenBack {
+        TakenBack {
             line: format!(
-                "{shown} is gone; to have it as it was before Vary: mv {copy} {target}; or else: rm {copy}"
+                "{shown} {what}; to have it as it was before Vary: mv {copy} {target}; or else: rm {copy}"
             ),
             is_whole: false,
             copy: Some(beside),
-        })
+        }
+    }
+
+    /// Whether others left less than half of what the file had beside Vary.
+    fn has_lost_most(&self, client: &Client, file: &ClientFile) -> bool {
+        let now = file.text.as_deref().unwrap_or_default();
+        let rest = |text: &str| rest_length(client, text, self.before.as_deref());
+        match (rest(&self.after), rest(now)) {
+            (Some(then), Some(left)) => left * 2 < then,
+            _ => now.trim().is_empty(),
+        }
     }
 
     /// Takes Vary out of a file that others changed, and puts back what it replaced.
@@ -319,6 +354,24 @@ fn servers(client: &Client, text: &str) -> Option<Vec<(String, Value)>> {
     let container = client.container_in(text).ok()?;
     let keys: Vec<&str> = container.iter().map(String::as_str).collect();
     ClientText::new(client.syntax, text).entries(&keys).ok()
+}
+
+/// The length of what `text` has beside servers that `before` has not, as JSON without white space; `None` if it cannot be
+/// read.
+fn rest_length(client: &Client, text: &str, before: Option<&str>) -> Option<usize> {
+    let length = |value: &Value| value.to_string().len();
+    let known = servers(client, before?)?;
+    let root = ClientText::new(client.syntax, text).entries(&[]).ok()?;
+    let all: usize = root
+        .iter()
+        .map(|(name, value)| name.len() + length(value))
+        .sum();
+    let present = servers(client, text)?;
+    let added = present
+        .iter()
+        .filter(|(name, _)| known.iter().all(|(other, _)| other != name));
+    let of_added: usize = added.map(|(name, value)| name.len() + length(value)).sum();
+    Some(all.saturating_sub(of_added))
 }
 
 /// Writes `text`, or removes the file without one.

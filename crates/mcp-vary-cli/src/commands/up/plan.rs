@@ -252,12 +252,14 @@ impl Plan {
             }
         };
         let mut is_whole = true;
-        for planned in &self.clients {
+        let mut needs_repair = false;
+        for mut planned in std::mem::take(&mut self.clients) {
             let title = planned.client.title;
-            match self.journal.apply(&planned.operations) {
+            match self.connect(&mut planned, home, directory) {
                 Ok(()) => notice(&format!("{title} has Vary: {}", planned.client.see)),
                 Err(why) => {
                     is_whole = false;
+                    needs_repair |= !planned.operations.iter().any(Operation::is_changed);
                     notice(&sanitize_line(&format!("{title} is left as it is: {why}")));
                 }
             }
@@ -266,12 +268,38 @@ impl Plan {
         self.journal.store(directory)?;
         if is_whole {
             self.report(home);
-        } else {
+        } else if needs_repair {
             notice("repair that, then: vary up");
         }
         let note = starting::note(&starting);
         note.iter().for_each(|line| notice(&sanitize_line(line)));
         Ok(is_whole)
+    }
+
+    /// Writes the files of a client of `home`, planned again each time that another program changes what else its file has.
+    fn connect(
+        &mut self,
+        planned: &mut PlannedClient,
+        home: &Home,
+        directory: &Path,
+    ) -> Result<(), Failure> {
+        let mut clients = home.clients.iter();
+        let found = clients.find(|found| found.client.name == planned.client.name);
+        let mut attempts = 1..ATTEMPTS;
+        loop {
+            let Err(why) = self.journal.apply(&planned.operations) else {
+                return Ok(());
+            };
+            let next = attempts.next().and(found);
+            let Some(operations) =
+                next.and_then(|found| found.replanned(&planned.operations, &self.journal))
+            else {
+                return Err(why);
+            };
+            self.journal.plan(&operations);
+            self.journal.store(directory)?;
+            planned.operations = operations;
+        }
     }
 
     /// Why only the service starts again, if no file changes.
@@ -332,6 +360,9 @@ impl Plan {
         notice("to undo everything: vary down");
     }
 }
+
+/// How often a client's file is written at most while another program changes it.
+const ATTEMPTS: usize = 20;
 
 /// A file of the service.
 fn service_operation(file: ServiceFile, journal: &Journal) -> Result<Operation, Failure> {
