@@ -134,7 +134,7 @@ pub struct ImportedFile {
     /// The variant with these servers, and those of other files with its name; `None` if they are all that there are,
     /// or if no name was set for it.
     pub variant: Option<String>,
-    /// What its enabled servers need of the client, by their names in the file.
+    /// What its servers need of the client, by their names in the file.
     pub client_needs: BTreeMap<String, ClientNeed>,
 }
 
@@ -233,10 +233,10 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             let (name, is_disabled) = (server.name.clone(), server.disabled);
             let (tools, client_need) = (server.tools.clone(), server.client_need.take());
             let new = all.add(file, server, &mut notes);
+            let need = client_need.map(|need| (name.clone(), need));
+            imported.client_needs.extend(need);
             if !is_disabled {
                 all.show(file, &new, tools);
-                let need = client_need.map(|need| (name.clone(), need));
-                imported.client_needs.extend(need);
                 imported.servers.insert(name, new);
             }
         }

@@ -288,6 +288,21 @@ fn need(file: ImportSource<'_>) -> String {
 }
 
 #[test]
+fn a_disabled_server_needs_nothing_else() {
+    for (entry, key) in [
+        (
+            r#"{"command": "x", "args": ["."], "disabled": true}"#,
+            "disabled",
+        ),
+        (r#"{"command": "x", "enabled": false}"#, "enabled"),
+    ] {
+        let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+        let expected = format!("it is disabled there (`{key}`)");
+        assert_eq!(need(ImportSource::new("x.json", &text)), expected);
+    }
+}
+
+#[test]
 fn a_server_needs_the_folder_that_its_client_has_open_wherever_its_entry_refers_to_it() {
     for case in [
         r#"{"command": "x", "args": ["--root", "${workspaceFolder}/src"]} => ${workspaceFolder}"#,

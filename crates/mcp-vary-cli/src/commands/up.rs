@@ -7,6 +7,7 @@ mod diff;
 mod home;
 pub(crate) mod journal;
 mod operation;
+mod permission_rules;
 mod plan;
 mod project;
 mod starting;
@@ -27,7 +28,7 @@ use crate::commands::connect::client::ClientName;
 use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
-use crate::print::{self, notice, sanitize, sanitize_file, sanitize_line};
+use crate::print::{self, notice, progress, sanitize, sanitize_file, sanitize_line};
 use crate::question::{has_person, is_confirmed};
 use crate::service;
 use crate::stop::Stop;
@@ -37,6 +38,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if args.project {
         project::check_can_ask(&args)?;
     }
+    check_home()?;
     let directory = service::directory()?;
     let _lock = if args.dry_run {
         None
@@ -57,15 +59,21 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     leave_directory()?;
     let path = configuration()?;
     configuration_file::check_configuration(&path, &journal)?;
-    let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
+    // Later ones may have nothing to ask.
+    if journal.manager.is_none() && !args.dry_run && !args.yes {
+        check_can_ask(unchanged)?;
+    }
+    let survey = Survey::take(&home, &path, &journal, &mut stop)
+        .await
+        .map_err(|why| why.with_line(&format!("{unchanged} was changed")))?;
     print::data(&sanitize(&survey.table(&home)))?;
     let plan = Plan::new(&home, &survey, journal, path).await?;
     if !args.dry_run && plan.is_up().await? && plan.is_empty() {
         notice("nothing to change; Vary is running (vary status)");
         return Ok(Verdict::Fine);
     }
-    for note in survey.notes() {
-        notice(&sanitize_line(&note));
+    for note in survey.notes(&home) {
+        progress(&sanitize_line(&note));
     }
     if args.dry_run {
         print::data(&sanitize_file(&plan.diff(&home)))?;
@@ -74,7 +82,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if plan.moves_several()
         && let Some(note) = survey.naming_note()
     {
-        notice(&sanitize_line(&note));
+        progress(&sanitize_line(&note));
     }
     if !plan.is_empty() && !args.yes && !is_agreed(&plan, home.command, unchanged).await? {
         return Ok(declined(unchanged));
@@ -98,8 +106,8 @@ async fn find(journal: &Journal, with_project: bool) -> Result<Option<Home>, Fai
         return Ok(None);
     }
     if home.all().next().is_none() {
-        for line in &home.staying {
-            notice(&sanitize_line(line));
+        for server in &home.staying {
+            notice(&sanitize_line(&server.to_string()));
         }
         return Err(Failure::command(if home.has_unusable {
             "nothing to take over; repair that, then: vary up".to_owned()
@@ -140,20 +148,46 @@ async fn undo_interrupted(
     Ok(true)
 }
 
-/// Whether the user agrees to the plan of `command`. Without a terminal that is an error, and `unchanged` says what was not
-/// changed.
-async fn is_agreed(plan: &Plan, command: &str, unchanged: &str) -> Result<bool, Failure> {
-    if !has_person() {
-        return Err(Failure::command(format!(
-            "without a terminal, Vary cannot ask, so {unchanged} was changed; add --yes, or --dry-run to see what \
-             would be written"
-        )));
+/// Fails without a terminal, and says that `unchanged` was changed.
+fn check_can_ask(unchanged: &str) -> Result<(), Failure> {
+    if has_person() {
+        return Ok(());
     }
+    Err(Failure::command(format!(
+        "without a terminal, Vary cannot ask, so {unchanged} was changed; add --yes, or --dry-run to see what would be \
+         written"
+    )))
+}
+
+/// Fails if the home directory is not one in which the files of clients can be.
+fn check_home() -> Result<(), Failure> {
+    let home = PathBuf::from(variable("HOME").unwrap_or_default());
+    let why = if home.as_os_str().is_empty() {
+        return Ok(());
+    } else if home.is_relative() {
+        "which is not a whole path"
+    } else if !home.exists() {
+        "which does not exist"
+    } else {
+        return Ok(());
+    };
+    let shown = home.display();
+    Err(Failure::command(format!(
+        "`HOME` is {shown}, {why}; set it to your home directory"
+    )))
+}
+
+/// Whether the user agrees to the plan of `command`. Without a terminal or an answer that is an error, and `unchanged`
+/// says what was not changed.
+async fn is_agreed(plan: &Plan, command: &str, unchanged: &str) -> Result<bool, Failure> {
+    check_can_ask(unchanged)?;
     let question = format!(
         "{} `vary down` gives all back. Go on? [y/N] ",
         plan.summary(command)
     );
-    is_confirmed(&sanitize_line(&question)).await
+    is_confirmed(&sanitize_line(&question))
+        .await
+        .map_err(|why| why.with_line(&format!("{unchanged} was changed")))
 }
 
 /// Changes to the directory of the service: what is in the current one must not decide which program a server is.

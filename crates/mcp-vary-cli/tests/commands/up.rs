@@ -138,15 +138,15 @@ impl Drop for User {
 fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
     let user = User::new("dry");
     let run = user.run(&["up", "--dry-run"]).exited(0);
-    let table = "server  clients              state                tools  tokens\n\
-                 dead    Claude Code          down                     -       -\n\
-                 other   Gemini CLI           up                       2  ";
+    let table = "server  clients              state                then   tools  tokens\n\
+                 dead    Claude Code          down                 stays      -       -\n\
+                 other   Gemini CLI           up                   moves      2  ";
     assert_starts(&run.stdout, table);
     let path = user.configuration().display().to_string();
     assert_contains(
         &run.stdout,
         &[
-            "sky     Claude Code, Cursor  up, same as `other`      2  ",
+            "sky     Claude Code, Cursor  up, same as `other`  moves      2  ",
             "`dead` stays with its clients: ",
             "`sky` runs beside `other`, since they differ in their names: make them equal in the clients' files, and one \
              process serves both\n",
@@ -314,7 +314,7 @@ fn another_program_is_started_in_place_of_the_one_that_runs() {
     let run = Run::of(moved.args(["up", "--yes"]).current_dir(&user.home.0)).exited(0);
     assert_contains(
         &run.stderr,
-        &["Vary runs with another program or other variables; starting it again\n"],
+        &["Vary runs with another program; starting it again\n"],
     );
     let status = user.run(&["status"]).exited(0);
     assert_contains(

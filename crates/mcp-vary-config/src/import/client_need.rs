@@ -13,6 +13,8 @@ pub enum ClientNeed {
     Folder(String),
     /// The variables of a file, with the key that names the file.
     VariableFile(String),
+    /// That the client does not start it: it is disabled, with the key that does so.
+    Disabled(String),
 }
 
 /// As a sentence about the server. It contains no values.
@@ -27,13 +29,31 @@ impl fmt::Display for ClientNeed {
                 f,
                 "it reads its variables from a file (`{key}`), which Vary does not"
             ),
+            Self::Disabled(key) => write!(f, "it is disabled there (`{key}`)"),
         }
     }
 }
 
 impl ClientNeed {
+    /// The need in a few words, as in a table.
+    #[must_use]
+    pub const fn summary(&self) -> &'static str {
+        match self {
+            Self::Folder(_) => "open folder",
+            Self::VariableFile(_) => "file of variables",
+            Self::Disabled(_) => "disabled",
+        }
+    }
+
     /// What the server with these `entries` needs. In a project that is not the folder, since its program runs there.
     pub(super) fn of(entries: &[Entry], is_in_project: bool) -> Option<Self> {
+        let is_switch = |entry: &&Entry| {
+            let disabling = [("disabled", "true"), ("enabled", "false")];
+            disabling.contains(&(entry.key.as_str(), entry.node.written()))
+        };
+        if let Some(switch) = entries.iter().find(is_switch) {
+            return Some(Self::Disabled(switch.key.clone()));
+        }
         let is_file = |entry: &&Entry| {
             let is_key = matches!(entry.key.as_str(), "envFile" | "env_file");
             is_key && !matches!(entry.node.value, Value::Null)

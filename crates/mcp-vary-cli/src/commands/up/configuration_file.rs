@@ -203,7 +203,12 @@ fn free_address() -> Result<String, Failure> {
     let others = (8802..=8899_u16).map(|port| format!("127.0.0.1:{port}"));
     let mut all = std::iter::once(LISTEN.to_owned()).chain(others);
     let found = all.find(|address| TcpListener::bind(address).is_ok());
-    let none_free = || Failure::command("no port of 127.0.0.1 from 8800 to 8899 is free");
+    let none_free = || {
+        Failure::command(
+            "no port of 127.0.0.1 from 8800 to 8899 is free, so nothing was changed; end a program that has one, then: \
+             vary up",
+        )
+    };
     let address = found.ok_or_else(none_free)?;
     if address != LISTEN {
         notice(&format!(

@@ -22,6 +22,7 @@ use crate::commands::connect::places::{self, System};
 use crate::commands::connect::record::{Record, Written, connects_to_same, digest};
 use crate::commands::connect::write;
 use crate::failure::Failure;
+pub(crate) use movable::StayingServer;
 use movable::servers_of_projects;
 pub(crate) use vary_entry::variant_in;
 use vary_entry::{add_missing, named_variant};
@@ -34,8 +35,8 @@ pub(crate) struct Home {
     pub(crate) projects: Vec<FoundClient>,
     /// A line for each client that is left as it is.
     pub(crate) notes: Vec<String>,
-    /// A line for each server that stays with its client, since it needs something of it.
-    pub(crate) staying: Vec<String>,
+    /// The servers that stay with their clients, since they need something of them.
+    pub(crate) staying: Vec<StayingServer>,
     /// Whether the file of a client could not be used.
     pub(crate) has_unusable: bool,
     /// The command that takes over what does not answer yet.

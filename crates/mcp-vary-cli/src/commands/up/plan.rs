@@ -304,13 +304,16 @@ impl Plan {
 
     /// Why only the service starts again, if no file changes.
     fn report_restart(&self) {
-        if self.is_empty() {
-            notice(if self.manager.is_running() {
-                "Vary runs with another program or other variables; starting it again"
-            } else {
-                "Vary was not running; starting it again"
-            });
+        if !self.is_empty() {
+            return;
         }
+        notice(if !self.manager.is_running() {
+            "Vary was not running; starting it again"
+        } else if self.manager.runs(&self.spec.program) {
+            "Vary runs with other variables; starting it again"
+        } else {
+            "Vary runs with another program; starting it again"
+        });
     }
 
     /// How clients get `compact`, unless their users chose a variant.

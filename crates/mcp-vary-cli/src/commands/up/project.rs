@@ -21,10 +21,13 @@ pub(super) fn check_can_ask(args: &Up) -> Result<(), Failure> {
     if has_person() && !args.yes {
         return Ok(());
     }
-    Err(Failure::command(
+    let advice = if has_person() {
+        "leave --yes out: `vary up --project` asks whether the files of this directory may start servers"
+    } else {
         "--project asks at a terminal whether the files of this directory may start servers, which --yes does not \
-         answer; type there: vary up --project",
-    ))
+         answer; type there: vary up --project"
+    };
+    Err(Failure::command(advice))
 }
 
 /// A line about the files, which are not used without `--project`.
@@ -46,7 +49,7 @@ pub(super) async fn add(home: &mut Home) -> Result<bool, Failure> {
     let real = current.canonicalize();
     let directory = real.map_err(|error| unreadable(current, &error))?;
     let found = read(&directory)?;
-    let staying: Vec<String> = found.iter().flat_map(FoundClient::staying).collect();
+    let staying: Vec<_> = found.iter().flat_map(FoundClient::staying).collect();
     let mut project = Home {
         projects: found.into_iter().filter(FoundClient::is_movable).collect(),
         command: home.command,
@@ -59,7 +62,8 @@ pub(super) async fn add(home: &mut Home) -> Result<bool, Failure> {
     });
     let shown = listed(relative);
     if shown.is_empty() {
-        staying.iter().for_each(|line| notice(&sanitize_line(line)));
+        let lines = staying.iter().map(ToString::to_string);
+        lines.for_each(|line| notice(&sanitize_line(&line)));
         let clients = ClientName::value_variants().iter();
         let names: Vec<&str> = clients.filter_map(|name| name.client().project).collect();
         return Err(Failure::command(format!(

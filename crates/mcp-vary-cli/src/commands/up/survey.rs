@@ -13,11 +13,12 @@ use mcp_vary_upstream::{ConnectionState, without_server};
 use super::configuration_text::with_changes;
 use super::home::{FoundClient, Home};
 use super::journal::Journal;
+use super::permission_rules;
 use crate::credentials::{LoginMode, file_with_logins};
 use crate::environment::{environment, variable};
 use crate::failure::Failure;
 use crate::print::sanitize_line;
-use crate::print::servers::{is_up, reason};
+use crate::print::servers::{first_names, is_up, reason};
 use crate::print::table::table;
 use crate::serving::chain;
 use crate::stop::Stop;
@@ -220,9 +221,17 @@ impl Survey {
             return None;
         }
         let shown = all.join(", ");
+        let has_both = |file: &ImportedFile| {
+            let has = |wanted: &str| file.servers.values().any(|server| server == wanted);
+            has(name) && has(other)
+        };
+        let advice = if self.imported.files.iter().any(has_both) {
+            "a client has both; take one out of its file, if you need only one"
+        } else {
+            "make them equal in the clients' files, and one process serves both"
+        };
         Some(format!(
-            "`{name}` runs beside `{other}`, since they differ in {shown}: make them equal in the clients' files, and one \
-             process serves both\n"
+            "`{name}` runs beside `{other}`, since they differ in {shown}: {advice}\n"
         ))
     }
 
@@ -234,9 +243,9 @@ impl Survey {
             .collect()
     }
 
-    /// A row for each server, and below it why some are not up, why some run twice, and which ones stay with their clients.
+    /// A row for each server, and below it why some stay with their clients, and why some run twice.
     pub(crate) fn table(&self, home: &Home) -> String {
-        let heading = ["server", "clients", "state", "tools", "tokens"];
+        let heading = ["server", "clients", "state", "then", "tools", "tokens"];
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
         let mut reasons = String::new();
         for (name, found) in &self.servers {
@@ -247,7 +256,17 @@ impl Survey {
                 .map(|(found, _)| sanitize_line(&found.title()))
                 .collect();
             let counts = [found.tools.len(), tokens::count_tools(&found.tools)];
-            let texts = [name.clone(), titles.join(", "), found.state.clone()];
+            let outcome = match (self.has_moved(home, name), found.is_up) {
+                (true, _) => "in Vary",
+                (false, true) => "moves",
+                (false, false) => "stays",
+            };
+            let texts = [
+                name.clone(),
+                titles.join(", "),
+                found.state.clone(),
+                outcome.to_owned(),
+            ];
             let shown = counts.map(|count| {
                 if found.is_up {
                     count.to_string()
@@ -261,30 +280,61 @@ impl Survey {
             {
                 // What a program wrote last is below it, line by line.
                 let lines = reason.replace('\n', "\\n").replace(" | ", "\n  | ");
-                let outcome = if self.has_moved(home, name) {
+                let place = if self.has_moved(home, name) {
                     "is in Vary already; does not answer now"
                 } else {
                     "stays with its clients"
                 };
-                reasons.push_str(&format!("`{name}` {outcome}: {lines}\n"));
+                reasons.push_str(&format!("`{name}` {place}: {lines}\n"));
             }
             reasons.extend(self.difference(home, name));
         }
-        for line in &home.staying {
-            reasons.push_str(&format!("{}\n", sanitize_line(line)));
+        for server in &home.staying {
+            let texts = [&*server.name, &*server.title, server.need.summary()];
+            let cells = texts.into_iter().map(sanitize_line);
+            let end = ["stays", "-", "-"].map(str::to_owned);
+            rows.push(cells.chain(end).collect());
+            reasons.push_str(&format!("{}\n", sanitize_line(&server.to_string())));
         }
-        table(&rows, 3) + &reasons
+        table(&rows, 4) + &reasons
     }
 
-    /// A line for each setting of a client that Vary does not have, or has in another way, and one about secrets. Servers
-    /// that several clients have are in the table, and those that Vary has already had their lines before.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    /// A line for each kind of setting that Vary does not have, or has in another way, and one about secrets. Servers that
+    /// several clients have are in the table, as are variables that are not set, and what Vary has already had its lines.
+    pub(crate) fn notes(&self, home: &Home) -> Vec<String> {
         let all = &self.imported.notes;
-        let is_change = |note: &&Note| note.kind == NoteKind::Change;
-        let line = |note: &Note| format!("note: {}: {}", note.file, note.note.without_position());
-        let mut lines: Vec<String> = all.iter().filter(is_change).map(line).collect();
+        let mut keys: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+        let is_shown = |note: &&Note| note.kind == NoteKind::Change && !names_known_variable(note);
+        for note in all.iter().filter(is_shown) {
+            let fix = note.note.fix.iter().map(|fix| format!("; {fix}"));
+            let text = sanitize_line(&format!("{}{}", note.note.what, fix.collect::<String>()));
+            let key = format!("`{}`", sanitize_line(&note.note.key));
+            keys.entry((&*note.file, text)).or_default().push(key);
+        }
+        let mut lines: Vec<String> = keys
+            .iter()
+            .map(|((file, text), names)| format!("note: {file}: {} {text}", first_names(names)))
+            .collect();
         if all.iter().any(|note| note.kind == NoteKind::Secret) {
             lines.push(SECRETS.to_owned());
+        }
+        for (found, file) in home.clients.iter().zip(&self.imported.files) {
+            if found.client.name != "claude-code" {
+                continue;
+            }
+            let is_new = |(entry, server): &(&String, &String)| {
+                let known = self.servers.get(*server);
+                known.is_some_and(|known| known.is_up) && !found.has_moved(entry)
+            };
+            let new = file.servers.iter().filter(is_new);
+            let moved: BTreeMap<&str, &str> =
+                new.map(|(entry, server)| (&**entry, &**server)).collect();
+            let has_server_names = self.renamed.is_some();
+            lines.extend(permission_rules::note(
+                &found.file.path,
+                &moved,
+                has_server_names,
+            ));
         }
         lines
     }
@@ -321,6 +371,18 @@ const LEGEND: &str = "`compact`: short descriptions and schemas. `directory`: fi
 /// The note about secrets, which are taken over as they are.
 const SECRETS: &str =
     "note: secrets move with their servers to the configuration, which only you can read";
+
+/// Whether the `note` asks for a variable that is set, or that the table names: `set NAME`, `set the variable NAME`.
+fn names_known_variable(note: &Note) -> bool {
+    let fix = note.note.fix.as_deref().unwrap_or_default();
+    let Some(name) = fix.strip_prefix("set ") else {
+        return false;
+    };
+    match name.strip_prefix("the variable ") {
+        Some(of_secret) => variable(of_secret).is_some(),
+        None => !name.contains(' '),
+    }
+}
 
 /// Whether `note` is about a server of the client `found` that Vary has already.
 fn is_about_moved(note: &Note, found: &FoundClient, file: &ImportedFile) -> bool {

@@ -105,7 +105,9 @@ fn a_folder_from_elsewhere_needs_an_answer_at_a_terminal_to_what_it_does() {
         assert_eq!(user.run(args).exited(2).stderr, unanswered);
     }
     let (shown, code) = at_terminal(&user.command(&with_yes), "y\n");
-    assert_ends(&shown, unanswered);
+    let without_yes = "error: leave --yes out: `vary up --project` asks whether the files of this directory may start \
+                       servers\n";
+    assert_ends(&shown, without_yes);
     assert_eq!(code, Some(2));
     for (typed, repeated) in [("n\n", 0), ("yse\n", 2)] {
         let (shown, code) = at_terminal(&user.command(&with_yes[..2]), typed);

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::User;
-use crate::program::VARY;
+use crate::program::{Run, VARY};
 use crate::target::at_terminal;
 use crate::text::{assert_contains, assert_lacks};
 
@@ -84,4 +84,60 @@ fn the_open_folder_of_a_project_is_its_own_and_the_question_names_the_command_th
     assert_eq!(code, Some(2), "{shown}");
     let error = "error: no file of this directory has servers for Vary";
     assert_contains(&shown, &[&stays, error]);
+}
+
+#[test]
+fn a_server_that_its_client_or_a_project_of_it_disables_is_a_row_and_stays() {
+    let user = User::new("disabled");
+    let sky = user.servers(".cursor/mcp.json")["sky"].clone();
+    let mut off = sky.clone();
+    off["disabled"] = json!(true);
+    let cursor = json!({"mcpServers": {"sky": sky, "other": off}});
+    user.home.write(".cursor/mcp.json", &cursor.to_string());
+    let mut settings = sky.clone();
+    settings["env"]["N"] = json!("switched");
+    let claude = json!({
+        "mcpServers": {"sky": sky, "switched": settings},
+        "projects": {"/p": {"disabledMcpServers": ["switched", "none"]}}
+    });
+    user.home.write(".claude.json", &claude.to_string());
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let of_project = "`switched` stays with Claude Code: it is disabled there (`projects./p.disabledMcpServers`)\n";
+    let of_client = "`other` stays with Cursor: it is disabled there (`disabled`)\n";
+    assert_contains(&run.stdout, &[of_project, of_client, "  disabled  "]);
+    assert_lacks(&run.stdout, &["none"]);
+    assert_lacks(&run.stderr, &["other-2"]);
+    assert_eq!(user.servers(".cursor/mcp.json")["other"], off);
+    assert_eq!(user.servers(".claude.json")["switched"], settings);
+}
+
+#[test]
+fn permission_rules_of_claude_code_are_named_until_their_server_is_in_vary() {
+    let user = User::new("rules");
+    let rules = json!({"permissions": {"allow": ["mcp__sky__get_weather", "mcp__dead__x"]}});
+    user.home.write(".claude/settings.json", &rules.to_string());
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let change =
+        "/.claude/settings.json: `mcp__sky__get_weather` to `mcp__vary__sky_get_weather`\n";
+    assert_contains(&run.stderr, &[change]);
+    let again = user.run(&["up", "--yes", "--dry-run"]).exited(0);
+    assert_lacks(&again.stderr, &["mcp__"]);
+}
+
+#[test]
+fn quiet_hides_notes_and_a_home_that_is_not_there_is_named() {
+    let user = User::new("quiet");
+    let run = user.run(&["up", "--dry-run", "--quiet"]).exited(0);
+    assert_lacks(&run.stderr, &["note: "]);
+    for (home, why) in [
+        ("relative", "`HOME` is relative, which is not a whole path"),
+        (
+            "/nonexistent",
+            "`HOME` is /nonexistent, which does not exist",
+        ),
+    ] {
+        let mut command = user.command(&["up", "--dry-run"]);
+        let run = Run::of(command.env("HOME", home)).exited(2);
+        assert_contains(&run.stderr, &[why, "; set it to your home directory\n"]);
+    }
 }
