@@ -103,7 +103,9 @@ pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 pub use mcp_vary_catalog::server_changes::{ChangeSubject, SeenChange, ServerChange};
 pub use mcp_vary_catalog::tool_listing::VariantTool;
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
-pub use mcp_vary_observation::finished_call::{CallSource, CallTarget, FinishedCall, WatchedClient};
+pub use mcp_vary_observation::finished_call::{
+    CallSource, CallTarget, FinishedCall, WatchedClient,
+};
 pub use mcp_vary_observation::people::PersonUse;
 pub use mcp_vary_observation::refused_credentials::RefusedCredentialsStatus;
 pub use mcp_vary_observation::request_feed::{RequestWatch, WatchEvent};

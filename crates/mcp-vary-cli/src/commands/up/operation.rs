@@ -253,8 +253,8 @@ impl Operation {
     /// Whether others left less than half of what the file had beside Vary.
     fn has_lost_most(&self, client: &Client, file: &ClientFile) -> bool {
         let now = file.text.as_deref().unwrap_or_default();
-        let rest = |text: &str| rest_length(client, text, self.before.as_deref());
-        match (rest(&self.after), rest(now)) {
+        let length_beside = |text: &str| rest_length(client, text, self.before.as_deref());
+        match (length_beside(&self.after), length_beside(now)) {
             (Some(then), Some(left)) => left * 2 < then,
             _ => now.trim().is_empty(),
         }
