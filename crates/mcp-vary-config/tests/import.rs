@@ -349,7 +349,6 @@ fn a_server_needs_nothing_of_its_client_if_its_paths_are_the_same_in_each_folder
         r#"{"command": "${env:TOOLS}/x", "env": {"URL": "http://127.0.0.1:80/"}}"#,
         r#"{"command": "x", "dev": {"watch": "${workspaceFolder}/**"}}"#,
         r#"{"url": "https://h/mcp/../x"}"#,
-        r#"{"command": "x", "args": ["."], "disabled": true}"#,
     ] {
         let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
         assert_eq!(need(ImportSource::new("x.json", &text)), "", "{entry}");

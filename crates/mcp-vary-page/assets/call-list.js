@@ -11,7 +11,7 @@ import { CallCount, CheckBox, Choice, Copy, Filter, Panel, Pending, PlainTable, 
 import { go, link, linkWith, narrow, replace } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
-import { Members, ToolLink, toolKey } from "./tool.js";
+import { Members, toolKey } from "./tool.js";
 import { ClientLink, linkToClient } from "./who.js";
 
 export class Calls extends Component {
@@ -84,16 +84,16 @@ export class Calls extends Component {
       <${Filters} ...${{ params, all }} />
       <div ref=${this.list}>
         <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} chosen=${chosen} />
-        ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">None of the calls that Vary keeps.</p>`}
+        ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">None of the calls that Vary keeps. <a href=${link("now")}>Clear the filters</a></p>`}
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
-          <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
+          <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all, calls)} rows=${calls} cell=${callCell}
             open=${(call) => go(linkWith({ call: keyOf(call) }))} selected=${(call) => call.id === open?.id} />
           ${open && html`<${CallFacts} key=${open.id} call=${open} status=${status} close=${this.close} />`}
         </div>`}
         <${ByTool} ...${{ calls, params }} />
         <div class="choices note">
           <${CheckBox} checked=${this.state.paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
-          <span>Vary keeps the last ${count(MOST_CALLS)} since it started at ${startOf(status)}, and ${MOST_ERRORS} older errors. <${Earlier} status=${status} /></span>
+          <span>Vary keeps the last ${count(MOST_CALLS)} since it started at ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} that Vary refused. <${Earlier} status=${status} /></span>
         </div>
       </div>`;
   }
@@ -117,19 +117,22 @@ const COLUMNS = [
   { id: "durationMs", head: "time taken", kind: "c-number" },
 ];
 
-/** Without `auth` there are no people. */
-const columnsOf = (calls) => (calls.some((it) => it.principal) ? COLUMNS : COLUMNS.filter(({ id }) => id !== "principal"));
+/** Without `auth` there are no people. Where all calls failed, the errors have room. */
+function columnsOf(all, calls) {
+  const columns = all.some((it) => it.principal) ? COLUMNS : COLUMNS.filter(({ id }) => id !== "principal");
+  return calls.every(isError) ? columns.map((it) => (it.id === "outcome" ? { ...it, head: "error", kind: "c-wide" } : it)) : columns;
+}
 
-function callCell(call, { id }) {
+function callCell(call, { id, kind }) {
   if (id === "at") return timeOfDay(call.at);
-  if (id === "target") return isOfTool(call) ? html`<${ToolLink} tool=${toolOf(call)} variant=${call.variant} shown=${call.target} />` : html`<${Name} value=${call.target ?? call.method} />`;
-  if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client, call)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
-  if (id === "client") return "–";
-  if (id === "principal" && call.principal) return html`<a href=${narrow({ person: call.principal })} tabindex="-1"><${Name} value=${call.principal} limit=${40} /></a>`;
-  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>`;
+  if (id === "target") return html`<${Name} value=${call.target ?? call.method} />`;
+  if (id === "client") return html`<${Name} value=${call.client?.name || "–"} limit=${40} />`;
+  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>${kind === "c-wide" && beginningOf(call)}`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
 }
+
+const beginningOf = ({ error, server }) => error && html` <span class="causes-of"><${Name} value=${error.split("\n")[0]} limit=${160} isSentence=${!server} /></span>`;
 
 /** Whether a tool that a server lists was called. */
 const isOfTool = ({ method, server, target }) => method === "tools/call" && server && target;
@@ -258,7 +261,7 @@ function Result({ call, servers }) {
       ${down && html` · <code><${Name} value=${down.name} limit=${60} /></code> is down`}
     </p>
     ${outcome === "denied" && rule && html`<p>by the access rule or limit <${Rule} name=${rule} /></p>`}
-    ${error && html`<h4>what the client read</h4><p class="bad"><${LongText} value=${error} limit=${400} isSentence=${!call.server} /></p>`}
+    ${error && html`<h4>what the client read</h4>${error.split("\n").filter(Boolean).map((line) => html`<p class="bad"><${LongText} value=${line} limit=${400} isSentence=${!call.server} /></p>`)}`}
   </div>`;
 }
 

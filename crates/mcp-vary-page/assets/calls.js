@@ -4,7 +4,7 @@ import { events, get } from "./api.js";
 import { secondsOf, spaced } from "./format.js";
 import { matcher } from "./parts.js";
 
-/** What Vary keeps: the last calls, and of older ones the last errors. */
+/** What Vary keeps: the last calls, and of older ones as many errors, and as many that it refused. */
 export const MOST_CALLS = 1000;
 export const MOST_ERRORS = 100;
 
@@ -25,7 +25,8 @@ export const failures = (calls) => ({ errors: calls.filter(isError).length, deni
 /** What can come of a call, in words, and what that means. */
 export const OUTCOMES = {
   allowed: ["ok", "answered with a result"],
-  tool_error: ["tool error", "the tool ran, and reports that it failed"],
+  tool_error: ["tool error", "the tool reports that it failed"],
+  refused: ["arguments refused", "Vary refused the arguments; the server was not called"],
   protocol_error: ["error", "answered with an error instead of a result"],
   not_listed: ["not listed", "Vary answered: the variant does not list this tool"],
   denied: ["denied", "Vary refused it, and sent nothing to a server"],
@@ -33,7 +34,10 @@ export const OUTCOMES = {
 };
 
 /** What came of a call, a member of `OUTCOMES`. */
-export const kindOf = ({ outcome, isUnknownTool }) => (outcome !== "error" ? outcome : isUnknownTool ? "not_listed" : "protocol_error");
+export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
+  if (outcome === "error") return isUnknownTool ? "not_listed" : "protocol_error";
+  return outcome === "tool_error" && typeof serverMs !== "number" && error?.includes("the tool was not called; ") ? "refused" : outcome;
+}
 
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
 
@@ -52,11 +56,15 @@ const FILTERS = {
   server: (call, wanted) => call.server === wanted,
   rule: (call, wanted) => call.rule === wanted,
   tool: (call, wanted) => call.target === wanted,
-  q: (call, wanted) => [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, call.error].some((it) => it && matcher(wanted)(it)),
+  q: (call, wanted) => wanted.trim().split(/\s+/).map(matcher).every((matches) => textsOf(call).some(matches)),
   minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
   from: (call, wanted, params) => call.at >= secondsOf(wanted) && (params.get("to") || call.at < secondsOf(wanted) + 60),
   to: (call, wanted) => call.at < secondsOf(wanted) + 60,
 };
+
+/** What each word of a search may be a part of. */
+const textsOf = (call) =>
+  [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, outcomeOf(call), call.error].filter(Boolean);
 
 /** The filters that the address has. */
 const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
@@ -69,10 +77,11 @@ export function narrowed(calls, params, leftOut = []) {
 
 /** The calls that Vary keeps, too. */
 function kept(calls) {
-  let errors = 0;
+  const older = { errors: 0, denied: 0 };
   return calls.filter((call, at) => {
-    if (isError(call)) errors += 1;
-    return at < MOST_CALLS || (isError(call) && errors <= MOST_ERRORS);
+    const kind = isError(call) ? "errors" : call.outcome;
+    if (kind in older) older[kind] += 1;
+    return at < MOST_CALLS || older[kind] <= MOST_ERRORS;
   });
 }
 

@@ -43,7 +43,7 @@ export class DraftBar extends Component {
     this.props.reread();
   };
 
-  render({ children, answer, status, isChanged, canSave, error, unread, yaml, discard, lastSave }, { isWriting, isAsking, outcome, unwritten }) {
+  render({ children, answer, status, isChanged, unready, error, unread, yaml, discard, lastSave }, { isWriting, isAsking, outcome, unwritten }) {
     const isEmpty = answer?.tools.length > 0 && answer.tools.every((it) => it.shown === null);
     const save = () => (isEmpty ? this.setState({ isAsking: true }) : this.save());
     return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
@@ -54,14 +54,15 @@ export class DraftBar extends Component {
           Undo the save of <${Name} value=${lastSave.variant} limit=${40} /> at ${timeOfDay(lastSave.at)}
         </button>`}
         <button type="button" disabled=${!isChanged || isWriting} onClick=${discard}>Discard changes</button>
-        ${status?.writes && html`<button type="button" class="main" disabled=${!canSave || !!answer?.unsavable || isWriting} onClick=${save}>Save</button>`}
+        ${status?.writes && html`<button type="button" class="main" disabled=${unready || isWriting} aria-describedby="unready" onClick=${save}>Save</button>
+          <span id="unready" class="note">${unready}</span>`}
         ${status && !status.writes && answer && html`<${Copy} button=${COPY_YAML} text=${answer.yaml} box=${yaml} />`}
       </div>
       <div class="outcomes">
         ${isEmpty && html`<p class="problem">This variant lists no tool.</p>`}
         ${answer?.warnings.slice(0, MAX_WARNINGS).map((it) => html`<p class="problem"><${LongText} value=${it} isSentence /></p>`)}
         ${answer?.warnings.length > MAX_WARNINGS && html`<p class="problem">and ${count(answer.warnings.length - MAX_WARNINGS)} more</p>`}
-        ${isAsking && canSave && isEmpty && html`<${Confirm} title="Save a variant without tools?" button="Save it" yes=${this.save}
+        ${isAsking && !unready && isEmpty && html`<${Confirm} title="Save a variant without tools?" button="Save it" yes=${this.save}
           no=${() => this.setState({ isAsking: false })}>Its clients get none of the servers’ tools.<//>`}
         ${error && html`<${Problem} what=${error.status === 400 ? "This is not a valid variant." : "The draft cannot be checked."} error=${error} />`}
         ${unread && html`<${Problem} what="The file cannot be read again." error=${unread} />`}

@@ -38,21 +38,28 @@ export class Draft extends Component {
   /** `toggled`: whether tools are to be listed, until the answer says so. */
   state = { toggled: new Map() };
 
-  async componentDidMount() {
+  componentDidMount() {
     const tool = openTool(this.props.params);
     this.isLinked = tool && !this.props.params.get("q");
     if (this.isLinked) replace({ q: tool.name, server: tool.server });
+    this.start();
+  }
+
+  async start() {
     try {
       const catalog = await get("/api/catalog");
       catalog.variants.forEach((it) => created.delete(it.id));
       this.setState({ catalog });
+      if (this.id() === this.state.id) await this.read(this.id());
     } catch (error) {
       this.fail(error);
     }
   }
 
-  componentDidUpdate() {
-    if (this.state.catalog && this.id() !== this.state.id) this.load();
+  /** What Vary did not answer is asked again once it answers for its status. */
+  componentDidUpdate({ status }) {
+    if (this.state.error?.status === 0 && status !== this.props.status) this.start();
+    else if (this.state.catalog && this.id() !== this.state.id) this.load();
   }
 
   componentWillUnmount() {
@@ -159,9 +166,10 @@ export class Draft extends Component {
     this.timer = setTimeout(() => this.ask(), PACE);
   };
 
-  /** Drafts another variant that starts from this one. */
+  /** Drafts another variant that starts from this one, or has what this one has if no file has it yet. */
   create = (id) => {
-    if (!this.ids().includes(id)) drafts.set(id, { value: { from: this.state.id }, clients: "" });
+    const value = isNew(this.state.id) ? this.state.value : { from: this.state.id };
+    if (!this.ids().includes(id)) drafts.set(id, { value, clients: "" });
     this.show(id);
   };
 
@@ -300,15 +308,23 @@ export class Draft extends Component {
     `;
   }
 
+  /** Why the draft cannot be saved; nothing if it can. */
+  unready({ isChanged }) {
+    const { id, value, answer, error, isPending } = this.state;
+    if (!isChanged) return "nothing is changed";
+    if (isNew(id) && same(value, { from: value.from }) && this.sent().clients === undefined) return "the same as what it starts from";
+    if (error || isPending || !answer) return error ? "see the error" : "counting …";
+    return answer.unsavable ? "this page cannot write it" : answer.diff === "" && "the file stays the same";
+  }
+
   /** `error`: what is wrong with the variant as a whole. */
   renderBar(compared, error) {
-    const { id, value, answer, isPending, unread, lastSave } = this.state;
+    const { id, answer, isPending, unread, lastSave } = this.state;
     const { status, failed } = this.props;
     const { yaml, save, discard, reread, undoSave: undo } = this;
-    const isCopy = isNew(id) && same(value, { from: value.from }) && this.sent().clients === undefined;
     return html`
       <${DraftBar} ...${{ answer, status, failed, yaml, error, unread, lastSave, save, discard, reread, undo }}
-        isChanged=${compared.isChanged} canSave=${compared.isChanged && !isCopy && answer?.diff !== "" && !this.state.error && !isPending}>
+        isChanged=${compared.isChanged} unready=${this.unready(compared)}>
         <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
       <//>
     `;
@@ -359,7 +375,7 @@ function Start({ ids, id, create }) {
     event.target.reset();
   };
   return html`<div class="choices">
-    <${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, plain(it, 40)])} onChange=${(variant) => replace({ variant })} />
+    <${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, `${plain(it, 40)}${isNew(it) ? " (draft)" : ""}`])} onChange=${(variant) => replace({ variant })} />
     <form class="buttons" onSubmit=${submit}>
       <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
       <button>Draft it</button>

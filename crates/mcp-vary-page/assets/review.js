@@ -55,12 +55,13 @@ const failedShare = ({ calls }) => (calls?.errors ? calls.errors / calls.count :
 /** The entries of each table; nothing for those that are not counted. */
 function entriesOf(review, { people = [], servers }, catalog) {
   const counts = (byName) => Object.entries(byName).map(([what, count]) => ({ what, count }));
-  const { denials, credentials, counters, failedResults } = review;
+  const { denials, credentials, counters, failedResults, refusedCredentials: latest } = review;
+  const unexplained = latest ? { [`not recorded without probes; the last one ${plural(latest.lastSecondsAgo, "second")} ago`]: latest.count } : {};
   const others = { ...counters, [UNKNOWN_TOOLS]: 0, ...(denials && { "refused-by-access-rules": 0 }), "results-that-no-rule-could-rewrite": failedResults };
   return {
     ...review,
     people: people.filter(({ refused }) => refused > 0).sort((a, b) => b.refused - a.refused),
-    credentials: credentials && counts(credentials),
+    credentials: counts(credentials ?? unexplained),
     others: counts(others),
     unlisted: unlistedTools(servers, catalog),
   };
