@@ -424,7 +424,8 @@ await check("names in the lists lead to the tool, and to what a client gets", as
   const { client, hidden } = await clientWithoutDelete();
   await visitor.first();
   await page.locator(".calls .grid tbody tr").first().hover();
-  await visitor.click(".calls .grid tbody a", { hasText: /^log$/ });
+  await page.locator(".calls .grid tbody").getByText("log", { exact: true }).first().click();
+  await visitor.click("#call a", { hasText: "see it in each variant" });
   equal(await visitor.text(".panel h2"), "git_log", "the tool of a call");
   await visitor.first();
   await visitor.click("main tr th a", { hasText: client.name });
@@ -448,7 +449,8 @@ await check("a link from a call shows what was recorded of it, and the answer fo
   const { client, variant, reason } = calls.find((it) => it.reason === "rule") ?? missing("a call of a client with a rule");
   await visitor.first();
   await page.locator(".calls .grid tbody tr").first().hover();
-  await visitor.click(".calls .grid tbody a", { hasText: client.name });
+  await page.locator(".calls .grid tbody").getByText(client.name, { exact: true }).first().click();
+  await visitor.click("#call dd a", { hasText: client.name });
   const recorded = await visitor.text(".recorded");
   holds(recorded.includes(`${variant}, by ${reason}`) && recorded.includes("is the same"), recorded);
   const initialize = JSON.stringify({ clientInfo: client });
@@ -543,7 +545,7 @@ await check("while servers are down, what needs their lists has no tick", async 
 
 await check("what is not recorded is one card, and the server with the most errors is first", async () => {
   const other = await Visitor.open(browser, await newAddress(address, token));
-  const review = { ...(await ask("/api/review")), denials: null, credentials: null };
+  const review = { ...(await ask("/api/review")), denials: null, credentials: null, refusedCredentials: { count: 3, lastSecondsAgo: 40 } };
   await other.page.route("**/api/review", (route) => route.fulfill({ json: review }));
   const failing = (name, count) => ({ name, state: "up", since: 9, tools: 1, calls: { count, errors: 4 } });
   const servers = [failing("seldom", 400), failing("often", 5), status.servers.find(({ state }) => state === "down")];
@@ -553,9 +555,10 @@ await check("what is not recorded is one card, and the server with the most erro
   const card = other.page.locator("section", { has: other.page.getByRole("heading", { name: "Not recorded" }) }).locator("li");
   equal(await card.allTextContents(), [
     "Requests that access rules denied: only metrics count these. Set probes in the configuration to see them.",
-    "Credentials that were refused: only metrics count these. Set probes in the configuration to see them.",
     "Calls from before the start of Vary: set audit in the configuration to keep them in a file.",
   ], "the card");
+  const refused = await other.page.getByRole("row", { name: "not recorded without probes; the last one 40 seconds ago" }).textContent();
+  holds(refused.startsWith("3"), refused);
   const names = await other.page.getByRole("list", { name: "Server problems" }).locator("li strong").allTextContents();
   equal(names.slice(-2), ["often", "seldom"], "the servers");
   await other.page.context().close();

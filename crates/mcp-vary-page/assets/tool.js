@@ -18,8 +18,8 @@ export function openTool(params) {
 export const toolKey = ({ server, name }) => `${server}:${name}`;
 
 /** The name of a tool in a cell, as the link to what each variant makes of it. */
-export function ToolLink({ tool, variant, shown = tool.name }) {
-  return html`<a href=${link("variants", { tool: toolKey(tool), variant })} tabindex="-1"><${Name} value=${shown} /></a>`;
+export function ToolLink({ tool, variant }) {
+  return html`<a href=${link("variants", { tool: toolKey(tool), variant })} tabindex="-1"><${Name} value=${tool.name} /></a>`;
 }
 
 export class ToolPanel extends Component {
