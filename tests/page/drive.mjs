@@ -436,6 +436,16 @@ await check("names in the lists lead to the tool, and to what a client gets", as
   equal(await visitor.text(".panel h2"), hidden.name, "the tool that is hidden");
 });
 
+await check("each word of a search is looked for, and a search that finds nothing leads back to all calls", async () => {
+  const { client } = await clientWithoutDelete();
+  const rows = page.locator(".calls .grid tbody tr");
+  await visitor.view(`/now?${new URLSearchParams({ q: `log ${client.name}` })}`);
+  await rows.first().waitFor({ timeout: 5_000 });
+  await visitor.view(`/now?${new URLSearchParams({ q: `log ${client.name} nobody` })}`);
+  await visitor.click(".empty a", { hasText: "Clear the filters" });
+  await rows.first().waitFor({ timeout: 5_000 });
+});
+
 await check("a rule that has only a position shows what it says", async () => {
   await visitor.first();
   await openClient((await clientWithoutDelete()).client);
