@@ -34,7 +34,7 @@ function drafting(visitor) {
     await button("Draft it").click();
     await page.waitForFunction((id) => location.hash.includes(`variant=${id}`), id);
     await settled();
-    equal(await page.getByLabel("Variant", { exact: true }).locator("option:checked").textContent(), `${id} (draft)`, "the chosen variant");
+    await page.locator("option:checked", { hasText: `${id} (draft)` }).waitFor({ state: "attached", timeout: 5_000 });
   }
 
   return { page, asked, button, undo, save, row, region, open, settled, copyAs };

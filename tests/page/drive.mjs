@@ -425,7 +425,7 @@ await check("names in the lists lead to the tool, and to what a client gets", as
   await visitor.first();
   await page.locator(".calls .grid tbody tr").first().hover();
   await page.locator(".calls .grid tbody").getByText("log", { exact: true }).first().click();
-  await visitor.click("#call a", { hasText: "see it in each variant" });
+  await visitor.click(".panel a", { hasText: "see it in each variant" });
   equal(await visitor.text(".panel h2"), "git_log", "the tool of a call");
   await visitor.first();
   await visitor.click("main tr th a", { hasText: client.name });
@@ -460,7 +460,7 @@ await check("a link from a call shows what was recorded of it, and the answer fo
   await visitor.first();
   await page.locator(".calls .grid tbody tr").first().hover();
   await page.locator(".calls .grid tbody").getByText(client.name, { exact: true }).first().click();
-  await visitor.click("#call dd a", { hasText: client.name });
+  await visitor.click(".panel dd a", { hasText: client.name });
   const recorded = await visitor.text(".recorded");
   holds(recorded.includes(`${variant}, by ${reason}`) && recorded.includes("is the same"), recorded);
   const initialize = JSON.stringify({ clientInfo: client });
