@@ -40,7 +40,7 @@ pub(crate) fn last_calls(gateway: &Gateway, clock: Clock, access: PageAccess) ->
     let calls = recorded.iter().map(|call| ShownCall::new(call, clock));
     json(&LastCalls {
         calls: calls.collect(),
-        // What is no text cannot be written into a command.
+        // A path that is not UTF-8 cannot be part of a command that the page shows.
         audit_file: audit_file.and_then(|path| path.into_os_string().into_string().ok()),
     })
 }
