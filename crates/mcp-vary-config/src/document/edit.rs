@@ -68,6 +68,8 @@ pub struct Removed {
     pub text: String,
     /// The entry as it was written, for [`ClientText::restore`].
     pub entry: String,
+    /// The comment that followed it in its last line, with the space before it.
+    comment: String,
 }
 
 // Omits the texts, which may contain secrets.
@@ -109,21 +111,30 @@ impl<'a> ClientText<'a> {
     ) -> Result<String, Diagnostic> {
         self.check_size()?;
         match self.syntax {
-            Syntax::Json => json::insert(self.text, path, name, &json::Entry::Value(entry)),
+            Syntax::Json => json::insert(self.text, path, name, &json::Entry::Value(entry), None),
             Syntax::Toml => toml::insert(self.text, path, name, entry),
         }
     }
 
-    /// The file with an entry that was taken out before, as it was written.
+    /// The file with an entry that was taken out before, as it was written: in front of the entry `next`, or at the end of
+    /// the table if there is no such entry.
     ///
     /// # Errors
     ///
     /// As [`Self::insert`].
-    pub fn restore(&self, path: &[&str], name: &str, entry: &str) -> Result<String, Diagnostic> {
+    pub fn restore(
+        &self,
+        path: &[&str],
+        name: &str,
+        removed: &Removed,
+        next: Option<&str>,
+    ) -> Result<String, Diagnostic> {
         self.check_size()?;
         match self.syntax {
-            Syntax::Json => json::insert(self.text, path, name, &json::Entry::Written(entry)),
-            Syntax::Toml => toml::restore(self.text, path, name, entry),
+            Syntax::Json => {
+                json::insert(self.text, path, name, &json::Entry::Written(removed), next)
+            }
+            Syntax::Toml => toml::restore(self.text, path, name, &removed.entry, next),
         }
     }
 

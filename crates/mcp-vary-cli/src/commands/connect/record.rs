@@ -129,21 +129,24 @@ impl Record {
             let name = &written.name;
             let entries = ClientText::new(syntax, &text).entries(&container)?;
             let now = entries.iter().find(|(key, _)| key == name);
+            let mut is_ours = false;
             match (&written.entry, now) {
                 (None, _) => {}
                 (Some(entry), Some((_, value))) if connects_to_same(value, entry) => {
-                    if let Some(removed) =
-                        ClientText::new(syntax, &text).remove(&container, name)?
-                    {
-                        text = removed.text;
-                    }
+                    is_ours = true;
                 }
                 (Some(_), Some(_)) => notes.push(format!(
                     "`{name}` was changed since, and stays; take it out by hand"
                 )),
                 (Some(_), None) => notes.push(format!("`{name}` is gone already")),
             }
+            // Its place is that of the servers.
             text = restored(syntax, text, backup, written, &mut notes)?;
+            if is_ours
+                && let Some(removed) = ClientText::new(syntax, &text).remove(&container, name)?
+            {
+                text = removed.text;
+            }
         }
         Ok(Undone {
             text: Some(text),
@@ -168,7 +171,7 @@ fn without_variant(value: &Value) -> String {
     format!("{before}/mcp{end}")
 }
 
-/// `text` with the servers that were moved out.
+/// `text` with the servers that were moved out, each where it was.
 fn restored(
     syntax: Syntax,
     mut text: String,
@@ -177,16 +180,25 @@ fn restored(
     notes: &mut Vec<String>,
 ) -> Result<String, Diagnostic> {
     let container: Vec<&str> = written.container.iter().map(String::as_str).collect();
-    for name in &written.moved {
-        let backup = ClientText::new(syntax, backup.unwrap_or_default());
-        let entries = ClientText::new(syntax, &text).entries(&container)?;
-        if entries.iter().any(|(key, _)| key == name) {
+    let names = |text: &str| -> Result<Vec<String>, Diagnostic> {
+        let entries = ClientText::new(syntax, text).entries(&container)?;
+        Ok(entries.into_iter().map(|(name, _)| name).collect())
+    };
+    let backup = backup.unwrap_or_default();
+    let order = names(backup)?;
+    let mut moved: Vec<&String> = written.moved.iter().collect();
+    moved.sort_by_key(|name| order.iter().position(|other| other == *name));
+    for name in moved {
+        let present = names(&text)?;
+        if present.contains(name) {
             notes.push(format!("`{name}` is there already"));
             continue;
         }
-        match backup.remove(&container, name)? {
+        match ClientText::new(syntax, backup).remove(&container, name)? {
             Some(removed) => {
-                text = ClientText::new(syntax, &text).restore(&container, name, &removed.entry)?;
+                let next = next_server(name, &order, &present, written);
+                let file = ClientText::new(syntax, &text);
+                text = file.restore(&container, name, &removed, next)?;
             }
             None => notes.push(format!(
                 "`{name}` is not in the backup, and was not put back"
@@ -196,8 +208,117 @@ fn restored(
     Ok(text)
 }
 
+/// The server of those `present` in front of which `name` returns: where Vary is, but behind the nearest one that was before
+/// it in the old `order`, and in front of the nearest one that was after it. `None` for the end.
+fn next_server<'a>(
+    name: &str,
+    order: &[String],
+    present: &'a [String],
+    written: &Written,
+) -> Option<&'a str> {
+    let index = |name: &String| present.iter().position(|other| other == name);
+    let mut sides = order.split(|other| other == name);
+    let before = sides.next().unwrap_or_default();
+    let after = sides.next().unwrap_or_default();
+    let vary = written.entry.as_ref().and_then(|_| index(&written.name));
+    let first = before.iter().rev().find_map(index).map_or(0, |at| at + 1);
+    let last = after.iter().find_map(index).unwrap_or(present.len());
+    let at = vary.unwrap_or(present.len()).max(first).min(last);
+    present.get(at).map(String::as_str)
+}
+
 /// The SHA-256 digest of `text`, in hexadecimal digits.
 pub(crate) fn digest(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::connect::client::ClientName;
+    use crate::commands::connect::write;
+    use clap::ValueEnum as _;
+
+    /// The file `before` of `client` with `new` in place of `old`, after Vary replaced `git` and `files`, had its own entry
+    /// edited by the user, and was taken out.
+    fn given_back(client: &str, before: &str, old: &str, new: &str) -> String {
+        let client = ClientName::from_str(client, false).unwrap().client();
+        let written = Written {
+            name: "vary".to_owned(),
+            entry: Some(json!({"url": "u"})),
+            container: client.container_in(before).unwrap(),
+            moved: vec!["files".to_owned(), "git".to_owned()],
+        };
+        let after = write::applied(client, before, std::slice::from_ref(&written)).unwrap();
+        assert!(after.contains(old), "{after}");
+        let edited = match client.syntax {
+            Syntax::Toml => after.replace("url = \"u\"\n", "url = \"u\"\nenabled = true\n"),
+            _ => after.replace("\"u\"", "\"u\", \"timeout\": 5"),
+        };
+        assert_ne!(edited, after);
+        let record = Record {
+            entries: vec![written],
+            ..Record::default()
+        };
+        let current = edited.replacen(old, new, 1);
+        let undone = record.undo(client.syntax, &current, Some(before)).unwrap();
+        assert_eq!(undone.notes, Vec::<String>::new());
+        undone.text.unwrap()
+    }
+
+    #[test]
+    fn servers_return_to_their_places_when_the_entry_of_vary_was_edited() {
+        for (client, before, place) in [
+            ("cursor", LINES, "    // about files"),
+            ("cursor", LINE, "\"dead\": {}, "),
+            ("codex", SECTIONS, "# about files"),
+        ] {
+            assert_eq!(given_back(client, before, place, place), before);
+        }
+    }
+
+    #[test]
+    fn a_server_that_others_added_stays_behind_its_neighbour() {
+        for (client, before, old, new) in [
+            (
+                "cursor",
+                LINES,
+                "    // about files",
+                "    \"theirs\": {}, // new\n    // about files",
+            ),
+            (
+                "cursor",
+                LINE,
+                "\"dead\": {}, ",
+                "\"dead\": {}, \"theirs\": {}, ",
+            ),
+            (
+                "codex",
+                SECTIONS,
+                "# about files",
+                "[mcp_servers.theirs]\ncommand = 't'\n\n# about files",
+            ),
+        ] {
+            let expected = before.replacen(old, new, 1);
+            assert_eq!(given_back(client, before, old, new), expected);
+        }
+    }
+
+    const LINES: &str = r#"{
+  "mcpServers": {
+    // about git
+    "git": {"command": "git"}, // fast
+    "dead": {"command": "x"},
+    // about files
+    "files": {
+      "command": "files"
+    } // all
+  }
+}
+"#;
+    const LINE: &str =
+        r#"{"mcpServers": {"git": {"command": "g"}, "dead": {}, "files": {}}, "x": 1.10}"#;
+    const SECTIONS: &str = "[mcp_servers.git] # fast\ncommand = 'git'\n\n[mcp_servers.git.env]\nA = '1'\n\n\
+                            [mcp_servers.dead]\ncommand = 'x'\n\n# about files\n[mcp_servers.files]\ncommand = 'f'\n";
 }

@@ -342,6 +342,14 @@ fn what_others_change_meanwhile_stays(cases: usize) {
                 "{seed}: {} {change:?}",
                 client.name
             );
+            if has_all {
+                let names = |list: &[(String, Value)]| -> Vec<String> {
+                    list.iter().map(|(name, _)| name.clone()).collect()
+                };
+                let mut order = names(now.as_deref().unwrap_or_default());
+                order.retain(|name| !matches!(&**name, "theirs" | "vary"));
+                assert_eq!(order, names(&had), "{seed}: {} {change:?}", client.name);
+            }
             if *change == Change::AddsServer {
                 let mut all = now.iter().flatten();
                 assert!(

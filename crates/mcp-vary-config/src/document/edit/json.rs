@@ -16,8 +16,8 @@ use crate::diagnostic::Diagnostic;
 pub(super) enum Entry<'a> {
     /// A value, printed with the indentation of the file.
     Value(&'a Value),
-    /// The text of a value.
-    Written(&'a str),
+    /// A value as it was written, with the comment that followed it.
+    Written(&'a Removed),
 }
 
 /// An object of the text.
@@ -34,6 +34,14 @@ struct Member {
     /// From the quote of the key to the end of the value.
     span: Range<usize>,
     value: Range<usize>,
+}
+
+/// A member that is inserted.
+struct NewMember<'a> {
+    /// The key and the value.
+    text: String,
+    /// The comment behind it.
+    comment: &'a str,
 }
 
 /// The text, and a copy of the same length in which comments and trailing commas are white space.
@@ -63,10 +71,11 @@ pub(super) fn insert(
     path: &[&str],
     name: &str,
     entry: &Entry<'_>,
+    next: Option<&str>,
 ) -> Result<String, Diagnostic> {
     if is_blank(text) {
         let root = format!("{text}{{}}\n");
-        return insert(&root, path, name, entry);
+        return insert(&root, path, name, entry, next);
     }
     let file = File::read(text)?;
     let (object, missing) = match file.find(path)? {
@@ -85,7 +94,18 @@ pub(super) fn insert(
     let mut keys = missing.iter().copied().chain([name]);
     let first = keys.next().unwrap_or(name);
     let value = nested(&keys.collect::<Vec<_>>(), entry, &indent, line_end(text));
-    Ok(file.with_member(&object, first, &value, &indent))
+    let member = NewMember {
+        text: format!("{}: {value}", Value::from(first)),
+        comment: match entry {
+            Entry::Written(removed) if missing.is_empty() => &removed.comment,
+            _ => "",
+        },
+    };
+    let mut members = object.members.iter();
+    Ok(match members.find(|other| Some(&*other.name) == next) {
+        Some(other) if missing.is_empty() => file.with_member_before(other, &member),
+        _ => file.with_last_member(&object, &member, &indent),
+    })
 }
 
 pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Removed>, Diagnostic> {
@@ -106,8 +126,15 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
         .get(member.value.clone())
         .unwrap_or_default()
         .to_owned();
-    let text = edited(text, file.removal(&object, at, member));
-    Ok(Some(Removed { text, entry }))
+    let edits = file.removal(&object, at, member);
+    let end = edits.first().map_or(0, |(range, _)| range.end);
+    let comment = file.comment(member.span.end, end);
+    let text = edited(text, edits);
+    Ok(Some(Removed {
+        text,
+        entry,
+        comment,
+    }))
 }
 
 /// Whether there is nothing yet. Clients take such a file for an empty object.
@@ -257,25 +284,44 @@ impl<'a> File<'a> {
             .to_owned()
     }
 
+    /// The text with one more member in front of `next`, below the comments above it.
+    fn with_member_before(&self, next: &Member, new: &NewMember<'_>) -> String {
+        let at = next.span.start;
+        let NewMember { text, comment } = new;
+        let before = self.written(0..at).trim_end_matches([' ', '\t']);
+        let gap = if before.ends_with('\n') || !comment.is_empty() {
+            format!("{}{}", line_end(self.text), self.line_indent(at))
+        } else {
+            " ".to_owned()
+        };
+        edited(self.text, vec![(at..at, format!("{text},{comment}{gap}"))])
+    }
+
     /// The text with one more member at the end of `object`.
-    fn with_member(&self, object: &Object, name: &str, value: &str, indent: &Indent) -> String {
+    fn with_last_member(&self, object: &Object, new: &NewMember<'_>, indent: &Indent) -> String {
         let close = object.span.end - 1;
         let end = line_end(self.text);
-        let member = format!("{}: {value}", Value::from(name));
         let inside = self.written(object.span.start + 1..close);
         // The end of everything that is in the object, comments included.
         let tail = object.span.start + 1 + inside.trim_end().len();
+        let NewMember { text, comment } = new;
         let Some(last) = object.members.last() else {
-            let new = format!("{end}{}{member}{end}{}", indent.child, indent.closing);
+            let new = format!(
+                "{end}{}{text}{comment}{end}{}",
+                indent.child, indent.closing
+            );
             return edited(self.text, vec![(tail..close, new)]);
         };
         let comma = self.comma(last.span.end, close);
         let trailing = if comma.is_some() { "," } else { "" };
-        let new = if indent.is_inline {
-            format!(" {member}{trailing}")
+        let mut new = if indent.is_inline && comment.is_empty() {
+            format!(" {text}{trailing}")
         } else {
-            format!("{end}{}{member}{trailing}", indent.child)
+            format!("{end}{}{text}{trailing}{comment}", indent.child)
         };
+        if !comment.is_empty() && !self.written(tail..close).contains('\n') {
+            new.push_str(&format!("{end}{}", indent.closing));
+        }
         let mut edits = vec![(tail..tail, new)];
         match comma {
             Some(_) => {}
@@ -332,6 +378,18 @@ impl<'a> File<'a> {
         }
     }
 
+    /// The comments between `from` and `end`, with the space before them and without a comma.
+    fn comment(&self, from: usize, end: usize) -> String {
+        let all = match self.comma(from, end) {
+            Some(comma) => {
+                let after = self.written(comma + 1..end);
+                format!("{}{after}", self.written(from..comma))
+            }
+            None => self.written(from..end).to_owned(),
+        };
+        all.trim_end().to_owned()
+    }
+
     /// The position of the comma between `from` and `until`, where otherwise only white space and comments are.
     fn comma(&self, from: usize, until: usize) -> Option<usize> {
         let bytes = self.text.as_bytes();
@@ -370,7 +428,7 @@ struct Indent {
 fn nested(keys: &[&str], entry: &Entry<'_>, indent: &Indent, end: &str) -> String {
     let Some((first, following)) = keys.split_first() else {
         return match entry {
-            Entry::Written(text) => (*text).to_owned(),
+            Entry::Written(removed) => removed.entry.clone(),
             Entry::Value(value) if indent.is_inline => value.to_string(),
             Entry::Value(value) => printed(value, &indent.child, &indent.unit, end),
         };

@@ -45,7 +45,7 @@ fn removes(syntax: Syntax, before: &str, after: &str, entry: &str) {
     );
     let file = ClientText::new(syntax, &removed.text);
     assert_eq!(file.remove(path(syntax), "git").unwrap(), None);
-    let restored = file.restore(path(syntax), "git", &removed.entry).unwrap();
+    let restored = file.restore(path(syntax), "git", &removed, None).unwrap();
     let sorted = |text: &str| {
         let mut all = ClientText::new(syntax, text).entries(path(syntax)).unwrap();
         all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -199,6 +199,38 @@ fn a_section_is_taken_out_with_those_below_it_and_no_other() {
         &format!("{git}\n{env}"),
     );
     removes(Syntax::Toml, &format!("a = 1\n\n{git}"), "a = 1\n", git);
+}
+
+/// The entry `git` returns to `before` in front of `next`.
+#[track_caller]
+fn returns(syntax: Syntax, before: &str, next: &str) {
+    let file = ClientText::new(syntax, before);
+    let removed = file.remove(path(syntax), "git").unwrap().unwrap();
+    let file = ClientText::new(syntax, &removed.text);
+    let restored = file.restore(path(syntax), "git", &removed, Some(next));
+    assert_eq!(restored.as_deref(), Ok(before));
+}
+
+#[test]
+fn an_entry_returns_to_its_place_with_its_comments() {
+    for members in [
+        "{\"git\": {\"command\": \"uvx\"}, \"time\": {}}",
+        "{\r\n\t// about git\r\n\t\"git\": {}, // fast\r\n\t// about time\r\n\t\"time\": {} // slow\r\n}",
+        "{\n\"a\": {}, // first\n\"git\": {\n  \"command\": \"uvx\" // pinned\n},\n\"time\": {},\n}",
+    ] {
+        let text = format!("{{\"mcpServers\": {members}}}\n");
+        returns(Syntax::Json, &text, "time");
+    }
+    let last = "{\"mcpServers\": {\n  \"time\": {},\n  \"git\": {} // last\n}}\n";
+    returns(Syntax::Json, last, "nothing");
+    let git = "[mcp_servers.git]\ncommand = \"uvx\" # fast\n\n[mcp_servers.git.env]\nA = \"1\"\n";
+    let time = "[mcp_servers.time.env]\nB = \"2\"\n";
+    returns(
+        Syntax::Toml,
+        &format!("# about git\n{git}\n# about time\n{time}"),
+        "time",
+    );
+    returns(Syntax::Toml, &format!("{time}\n{git}"), "nothing");
 }
 
 #[test]

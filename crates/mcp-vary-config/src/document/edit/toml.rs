@@ -34,7 +34,7 @@ pub(super) fn insert(
     for (member, value) in entry.as_object().into_iter().flatten() {
         lines.push_str(&format!("{} = {}\n", key(member), inline(value)));
     }
-    restore(text, path, name, &lines)
+    restore(text, path, name, &lines, None)
 }
 
 pub(super) fn restore(
@@ -42,8 +42,10 @@ pub(super) fn restore(
     path: &[&str],
     name: &str,
     section: &str,
+    next: Option<&str>,
 ) -> Result<String, Diagnostic> {
     let root = parsed(text)?;
+    let mut headers = BTreeSet::new();
     if let Some(table) = find(text, &root, path)? {
         if is_inline(text, table.span()) {
             let wrong = not_a_table(text, table.span().start, &path.join("."), "written inline");
@@ -56,12 +58,21 @@ pub(super) fn restore(
             let duplicate = Diagnostic::new(at, key, "exists already");
             return Err(duplicate.with_fix("choose another name, or take it out"));
         }
+        let mut entries = table.get_ref().iter();
+        if let Some((_, value)) = entries.find(|(key, _)| Some(key.get_ref().as_ref()) == next) {
+            headers_in(text, value, &mut headers);
+        }
     }
     let end = line_end(text);
     let section = match end {
         "\n" => section.to_owned(),
         _ => section.replace("\r\n", "\n").replace('\n', end),
     };
+    if let Some(at) = headers.first() {
+        // Comments above the header are above the new section: they were when it was taken out.
+        let new = format!("{}{end}{end}", section.trim_end_matches(['\r', '\n']));
+        return Ok(edited(text, vec![(*at..*at, new)]));
+    }
     let gap = match text {
         "" => "",
         _ if text.ends_with('\n') => end,
@@ -99,7 +110,12 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
         .iter()
         .map(|range| (with_gap(text, range), String::new()));
     let text = edited(text, edits.collect());
-    Ok(Some(Removed { text, entry }))
+    Ok(Some(Removed {
+        text,
+        entry,
+        // That is a part of the entry.
+        comment: String::new(),
+    }))
 }
 
 fn parsed(text: &str) -> Result<Table<'_>, Diagnostic> {
