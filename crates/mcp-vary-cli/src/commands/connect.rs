@@ -96,7 +96,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
 }
 
 /// The command that takes Vary out of a file of `client`.
-fn remove_command(client: &Client, is_project: bool) -> String {
+pub(crate) fn remove_command(client: &Client, is_project: bool) -> String {
     let project = if is_project { " --project" } else { "" };
     format!("vary connect {}{project} --remove", client.name)
 }

@@ -53,12 +53,12 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     } else {
         "nothing"
     };
+    let path = configuration()?;
+    configuration_file::check_configuration(&path, &journal, &directory)?;
     let Some(home) = find(&journal, args.project).await? else {
         return Ok(declined(unchanged));
     };
     leave_directory()?;
-    let path = configuration()?;
-    configuration_file::check_configuration(&path, &journal)?;
     // Later ones may have nothing to ask.
     if journal.manager.is_none() && !args.dry_run && !args.yes {
         check_can_ask(unchanged)?;

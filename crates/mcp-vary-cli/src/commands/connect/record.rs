@@ -115,7 +115,8 @@ impl Record {
         current: &str,
         backup: Option<&str>,
     ) -> Result<Undone, Diagnostic> {
-        if digest(current) == self.digest {
+        // Without its backup, the file has more than nothing.
+        if digest(current) == self.digest && (self.is_created || backup.is_some()) {
             let text = backup.filter(|_| !self.is_created).map(str::to_owned);
             return Ok(Undone {
                 text,
@@ -303,6 +304,26 @@ mod tests {
             let expected = before.replacen(old, new, 1);
             assert_eq!(given_back(client, before, old, new), expected);
         }
+    }
+
+    #[test]
+    fn a_file_whose_backup_is_gone_stays_without_vary() {
+        let current = r#"{"theme": "dark", "mcpServers": {"vary": {"url": "u"}}}"#;
+        let record = Record {
+            digest: digest(current),
+            entries: vec![Written {
+                name: "vary".to_owned(),
+                entry: Some(json!({"url": "u"})),
+                container: vec!["mcpServers".to_owned()],
+                moved: vec!["git".to_owned()],
+            }],
+            ..Record::default()
+        };
+        let undone = record.undo(Syntax::Json, current, None).unwrap();
+        let expected = r#"{"theme": "dark", "mcpServers": {}}"#;
+        assert_eq!(undone.text.as_deref(), Some(expected));
+        let note = "`git` is not in the backup, and was not put back";
+        assert_eq!(undone.notes, [note]);
     }
 
     const LINES: &str = r#"{

@@ -292,7 +292,7 @@ pub(super) fn remove(
     }
     if backup == undone.text || record.is_created {
         file::delete(&file.backup())?;
-    } else {
+    } else if backup.is_some() {
         let backup = file.backup();
         let line = format!(
             "the file was changed in other places as well; as it was before Vary, it is {}",

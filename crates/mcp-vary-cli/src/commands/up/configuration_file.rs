@@ -13,16 +13,32 @@ use crate::commands::connect::file::ClientFile;
 use crate::environment::{environment, variable};
 use crate::failure::Failure;
 use crate::file;
+use crate::operator::client::JOURNAL;
 use crate::print::{notice, sanitize_line};
 use crate::serving::start_report::root_note;
 use crate::serving::{LISTEN, endpoint_url};
 
-/// Fails if there is a configuration at `path` that `vary up` did not write.
-pub(super) fn check_configuration(path: &Path, journal: &Journal) -> Result<(), Failure> {
-    if !journal.generated.is_empty() || ClientFile::read(path.to_owned())?.text.is_none() {
+/// Fails if there is a configuration at `path` that is not in the `journal` of `directory`.
+pub(super) fn check_configuration(
+    path: &Path,
+    journal: &Journal,
+    directory: &Path,
+) -> Result<(), Failure> {
+    if !journal.generated.is_empty() {
         return Ok(());
     }
+    let Some(text) = ClientFile::read(path.to_owned())?.text else {
+        return Ok(());
+    };
     let shown = path.display();
+    if text.starts_with(HEADER) {
+        let lost = directory.join(JOURNAL);
+        return Err(Failure::command(format!(
+            "{shown} was written by a `vary up` whose journal {} is missing; if that is in another `XDG_STATE_HOME`, set that, \
+             or else type `vary down`, which says how to give the clients' files back, and move {shown} away, then: vary up",
+            lost.display()
+        )));
+    }
     Err(Failure::command(format!(
         "{shown} was not written by `vary up`; move it away, or use `vary connect` with it"
     )))

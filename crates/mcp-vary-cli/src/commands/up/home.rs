@@ -126,7 +126,7 @@ impl FoundClient {
         if !written.is_empty() && !journal.has_client(client.name) {
             let name = client.name;
             return Err(Failure::command(format!(
-                "`vary connect` wrote to its file; to have it here, too: vary connect {name} --remove && vary up"
+                "an earlier `vary connect` or `vary up` wrote to its file; to have it here, too: vary connect {name} --remove && vary up"
             )));
         }
         let mut found = Self::with_servers(client, file, base.unwrap_or_default(), None)?;

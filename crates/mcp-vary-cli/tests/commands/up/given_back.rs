@@ -126,3 +126,56 @@ fn a_file_that_is_empty_or_has_lost_most_of_it_has_a_copy() {
         user.is_as_it_was();
     }
 }
+
+#[test]
+fn without_a_journal_down_names_the_command_that_gives_each_file_back_and_up_stops() {
+    let user = User::new("lost");
+    user.run(&["up", "--yes"]).exited(0);
+    let now = user.home.read(".cursor/mcp.json");
+    let [journal, other] = ["state/vary/up.json", "state/up.json"].map(|path| user.home.path(path));
+    fs::rename(&journal, &other).unwrap();
+    let configuration = user.configuration();
+    let run = user.run(&["up", "--yes"]).exited(2);
+    let why = format!(
+        "error: {0} was written by a `vary up` whose journal {1} is missing; if that is in another `XDG_STATE_HOME`, set that, \
+         or else type `vary down`, which says how to give the clients' files back, and move {0} away, then: vary up\n",
+        configuration.display(),
+        journal.display()
+    );
+    assert_eq!(run.stderr, why);
+    let run = user.run(&["down"]).exited(1);
+    let shown = |file: &str| user.home.path(file).display().to_string();
+    let expected = format!(
+        "nothing was changed: {}, in which `vary up` records what it wrote, is missing; if it is in another `XDG_STATE_HOME`, \
+         set that and type `vary down` again, or else give back each file:\n\
+         {} has Vary: vary connect claude-code --remove\n\
+         {} has Vary: vary connect cursor --remove\n\
+         {} has Vary: vary connect gemini-cli --remove\n",
+        journal.display(),
+        shown(".claude.json"),
+        shown(".cursor/mcp.json"),
+        shown(".gemini/settings.json")
+    );
+    assert_eq!(run.stderr, expected);
+    assert_eq!(user.home.read(".cursor/mcp.json"), now);
+    for client in ["claude-code", "cursor", "gemini-cli"] {
+        user.run(&["connect", client, "--remove"]).exited(0);
+    }
+    user.is_as_it_was();
+    let run = user.run(&["down"]).exited(0);
+    assert_eq!(run.stderr, "nothing to undo: `vary up` is not in use\n");
+    // It ends the service.
+    fs::rename(&other, &journal).unwrap();
+    user.run(&["down"]).exited(0);
+}
+
+#[test]
+fn a_client_that_an_earlier_command_connected_is_left_by_up_with_the_command_that_frees_it() {
+    let user = User::new("earlier");
+    let address = "http://127.0.0.1:1/mcp";
+    user.run(&["connect", "cursor", address, "--write"]);
+    let run = user.run(&["up", "--yes"]).exited(0);
+    let note = "Cursor is left as it is: an earlier `vary connect` or `vary up` wrote to its file; to have it here, too: \
+                vary connect cursor --remove && vary up\n";
+    assert_contains(&run.stderr, &[note]);
+}
