@@ -61,15 +61,17 @@ pub enum Syntax {
 }
 
 /// An entry that was taken out of a file.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Removed {
     /// The file without the entry.
     pub text: String,
     /// The entry as it was written, for [`ClientText::restore`].
     pub entry: String,
-    /// The comment that followed it in its last line, with the space before it.
+    /// In JSON, the comment that followed it in its last line, with the space before it.
     comment: String,
+    /// The comments between it and what follows it.
+    below: String,
 }
 
 // Omits the texts, which may contain secrets.
@@ -134,7 +136,7 @@ impl<'a> ClientText<'a> {
             Syntax::Json => {
                 json::insert(self.text, path, name, &json::Entry::Written(removed), next)
             }
-            Syntax::Toml => toml::restore(self.text, path, name, &removed.entry, next),
+            Syntax::Toml => toml::restore(self.text, path, name, removed, next),
         }
     }
 
@@ -196,6 +198,13 @@ fn start_of_line(text: &str, at: usize) -> usize {
         return blank.len();
     }
     at
+}
+
+/// Where an entry returns in front of the one at `next`: above the comments that were `below` it, if they are behind `from`.
+fn place_above(text: &str, from: usize, next: usize, below: &str) -> usize {
+    let comments = text.get(from..next).unwrap_or_default();
+    let found = comments.find(below).filter(|_| !below.is_empty());
+    found.map_or(next, |at| from + at)
 }
 
 fn not_a_table(text: &str, at: usize, path: &str, kind: &str) -> Diagnostic {

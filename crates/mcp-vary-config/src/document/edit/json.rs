@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::super::Lines;
 use super::super::json::{Members, no_json, plain, unclosed};
-use super::{Removed, edited, line_end, not_a_table, start_of_line};
+use super::{Removed, edited, line_end, not_a_table, place_above, start_of_line};
 use crate::diagnostic::Diagnostic;
 
 /// What is inserted.
@@ -42,6 +42,8 @@ struct NewMember<'a> {
     text: String,
     /// The comment behind it.
     comment: &'a str,
+    /// The comments below it.
+    below: &'a str,
 }
 
 /// The text, and a copy of the same length in which comments and trailing commas are white space.
@@ -94,16 +96,18 @@ pub(super) fn insert(
     let mut keys = missing.iter().copied().chain([name]);
     let first = keys.next().unwrap_or(name);
     let value = nested(&keys.collect::<Vec<_>>(), entry, &indent, line_end(text));
+    let (comment, below) = match entry {
+        Entry::Written(removed) if missing.is_empty() => (&*removed.comment, &*removed.below),
+        _ => ("", ""),
+    };
     let member = NewMember {
         text: format!("{}: {value}", Value::from(first)),
-        comment: match entry {
-            Entry::Written(removed) if missing.is_empty() => &removed.comment,
-            _ => "",
-        },
+        comment,
+        below,
     };
     let mut members = object.members.iter();
-    Ok(match members.find(|other| Some(&*other.name) == next) {
-        Some(other) if missing.is_empty() => file.with_member_before(other, &member),
+    Ok(match members.position(|other| Some(&*other.name) == next) {
+        Some(at) if missing.is_empty() => file.with_member_before(&object, at, &member),
         _ => file.with_last_member(&object, &member, &indent),
     })
 }
@@ -128,12 +132,13 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
         .to_owned();
     let edits = file.removal(&object, at, member);
     let end = edits.first().map_or(0, |(range, _)| range.end);
-    let comment = file.comment(member.span.end, end);
-    let text = edited(text, edits);
+    let next = object.members.get(at + 1);
+    let until = next.map_or(object.span.end - 1, |next| next.span.start);
     Ok(Some(Removed {
-        text,
+        text: edited(text, edits),
         entry,
-        comment,
+        comment: file.comment(member.span.end, end),
+        below: file.written(end..until).trim().to_owned(),
     }))
 }
 
@@ -284,10 +289,18 @@ impl<'a> File<'a> {
             .to_owned()
     }
 
-    /// The text with one more member in front of `next`, below the comments above it.
-    fn with_member_before(&self, next: &Member, new: &NewMember<'_>) -> String {
-        let at = next.span.start;
-        let NewMember { text, comment } = new;
+    /// The text with one more member in front of the one with `index`.
+    fn with_member_before(&self, object: &Object, index: usize, new: &NewMember<'_>) -> String {
+        let NewMember {
+            text,
+            comment,
+            below,
+        } = new;
+        let members = object.members.get(..=index).unwrap_or_default();
+        let next = members.last().map_or(0, |next| next.span.start);
+        let previous = members.iter().rev().nth(1);
+        let from = previous.map_or(object.span.start, |previous| previous.span.end);
+        let at = place_above(self.text, from, next, below);
         let before = self.written(0..at).trim_end_matches([' ', '\t']);
         let gap = if before.ends_with('\n') || !comment.is_empty() {
             format!("{}{}", line_end(self.text), self.line_indent(at))
@@ -304,7 +317,7 @@ impl<'a> File<'a> {
         let inside = self.written(object.span.start + 1..close);
         // The end of everything that is in the object, comments included.
         let tail = object.span.start + 1 + inside.trim_end().len();
-        let NewMember { text, comment } = new;
+        let NewMember { text, comment, .. } = new;
         let Some(last) = object.members.last() else {
             let new = format!(
                 "{end}{}{text}{comment}{end}{}",

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::super::Lines;
-use super::{Removed, edited, line_end, not_a_table};
+use super::{Removed, edited, line_end, not_a_table, place_above};
 use crate::diagnostic::Diagnostic;
 
 type Table<'a> = Spanned<DeTable<'a>>;
@@ -34,14 +34,18 @@ pub(super) fn insert(
     for (member, value) in entry.as_object().into_iter().flatten() {
         lines.push_str(&format!("{} = {}\n", key(member), inline(value)));
     }
-    restore(text, path, name, &lines, None)
+    let added = Removed {
+        entry: lines,
+        ..Removed::default()
+    };
+    restore(text, path, name, &added, None)
 }
 
 pub(super) fn restore(
     text: &str,
     path: &[&str],
     name: &str,
-    section: &str,
+    removed: &Removed,
     next: Option<&str>,
 ) -> Result<String, Diagnostic> {
     let root = parsed(text)?;
@@ -64,21 +68,25 @@ pub(super) fn restore(
         }
     }
     let end = line_end(text);
-    let section = match end {
-        "\n" => section.to_owned(),
-        _ => section.replace("\r\n", "\n").replace('\n', end),
+    let written = match end {
+        "\n" => removed.entry.clone(),
+        _ => removed.entry.replace("\r\n", "\n").replace('\n', end),
     };
-    if let Some(at) = headers.first() {
-        // Comments above the header are above the new section: they were when it was taken out.
-        let new = format!("{}{end}{end}", section.trim_end_matches(['\r', '\n']));
-        return Ok(edited(text, vec![(*at..*at, new)]));
+    if let Some(next) = headers.first() {
+        let mut all = BTreeSet::new();
+        headers_in_table(text, root.get_ref(), &mut all);
+        let previous = all.range(..next).next_back();
+        let from = previous.map_or(0, |start| section(text, *start, &all).end);
+        let at = place_above(text, from, *next, &removed.below);
+        let new = format!("{}{end}{end}", written.trim_end_matches(['\r', '\n']));
+        return Ok(edited(text, vec![(at..at, new)]));
     }
     let gap = match text {
         "" => "",
         _ if text.ends_with('\n') => end,
-        _ => return Ok(format!("{text}{end}{end}{section}")),
+        _ => return Ok(format!("{text}{end}{end}{written}")),
     };
-    Ok(format!("{text}{gap}{section}"))
+    Ok(format!("{text}{gap}{written}"))
 }
 
 pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Removed>, Diagnostic> {
@@ -109,12 +117,14 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
     let edits = sections
         .iter()
         .map(|range| (with_gap(text, range), String::new()));
-    let text = edited(text, edits.collect());
+    let end = sections.last().map_or(text.len(), |last| last.end);
+    let until = headers.range(end..).next().copied();
+    let below = text.get(end..until.unwrap_or(text.len()));
     Ok(Some(Removed {
-        text,
+        text: edited(text, edits.collect()),
         entry,
-        // That is a part of the entry.
-        comment: String::new(),
+        below: below.unwrap_or_default().trim().to_owned(),
+        ..Removed::default()
     }))
 }
 
