@@ -230,7 +230,8 @@ fn an_entry_returns_to_its_place_with_its_comments() {
         &format!("# about git\n{git}\n# about time\n{time}"),
         "time",
     );
-    returns(Syntax::Toml, &format!("{time}\n{git}"), "nothing");
+    let last = format!("{time}\n[mcp_servers.git]\ncommand = \"uvx\"\n");
+    returns(Syntax::Toml, &last, "nothing");
 }
 
 #[test]
