@@ -169,18 +169,30 @@ fn cannot_start(
                 program,
             }
         }
-        _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound {
-            server,
-            advice: split_path_advice(&program, args)
-                .unwrap_or_else(|| missing_program_advice(&program, cwd.unwrap_or(Path::new("")))),
-            program,
-        },
+        _ if error.kind() == io::ErrorKind::NotFound || is_in_no_folder(&program, error) => {
+            ConnectError::NotFound {
+                server,
+                advice: split_path_advice(&program, args).unwrap_or_else(|| {
+                    missing_program_advice(&program, cwd.unwrap_or(Path::new("")))
+                }),
+                program,
+            }
+        }
         _ => ConnectError::Start {
             reason: io_error::describe(error) + start_advice(&program, cwd, error),
             server,
             program,
         },
     }
+}
+
+/// Whether `error` is only about a folder of `PATH` that cannot be entered: shells skip it, and no other one has `program`.
+fn is_in_no_folder(program: &str, error: &io::Error) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut programs = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    error.kind() == io::ErrorKind::PermissionDenied
+        && !program.contains('/')
+        && !programs.any(|path| path.exists())
 }
 
 /// Why a script that exists was not found: the first line of the file at `path` names another program.
