@@ -197,8 +197,10 @@ fn to_text(status: &StatusDocument, width: usize) -> String {
         out.push_str(&model_ranking(ranking));
     }
     out.push_str(&counts(["rate limit", "refused"], &status.rate_limits));
-    // What was refused or dropped; counters at zero are omitted.
-    out.push_str(&counts(["since the start", "count"], &status.counters));
+    // What was refused or dropped; counters at zero are omitted, and what asks nothing of anybody is for `--json`.
+    let mut counters = status.counters.clone();
+    counters.remove("dropped-logs");
+    out.push_str(&counts(["since the start", "count"], &counters));
     if let Some(log) = &status.audit {
         out.push_str(&audit(log));
     }
@@ -403,7 +405,7 @@ mod tests {
             ],
             "modelRanking": {"requests": 9, "used": 5, "postponed": 2, "cached": 7, "failures": {"not-json": 3, "timeout": 1}},
             "rateLimits": {"calls": 0, "searches": 17},
-            "counters": {"refused-duplicate-members": 3, "refused-lookalike-members": 12},
+            "counters": {"dropped-logs": 4, "refused-duplicate-members": 3, "refused-lookalike-members": 12},
             "audit": {"written": 812, "lost": 3, "refused": 0, "queued": 2, "error": "No space left on device"},
         });
         serde_json::from_value(status).unwrap()
