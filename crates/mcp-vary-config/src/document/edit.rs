@@ -209,7 +209,12 @@ fn place_above(text: &str, from: usize, next: usize, below: &str) -> usize {
 
 fn not_a_table(text: &str, at: usize, path: &str, kind: &str) -> Diagnostic {
     let at = Lines::of(text).position(at);
-    Diagnostic::new(at, path, format!("is {kind}"))
+    let what = if path.is_empty() {
+        format!("is JSON, but the whole file is {kind}")
+    } else {
+        format!("is {kind}")
+    };
+    Diagnostic::new(at, path, what)
 }
 
 /// The maximum size of a file in bytes. Claude Code stores its history in the file of its servers.

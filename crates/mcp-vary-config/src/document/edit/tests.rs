@@ -257,7 +257,7 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
     refuses(
         Syntax::Json,
         "[]",
-        "1:1: is a list; servers are in an object: write `{}`",
+        "1:1: is JSON, but the whole file is a list; servers are in an object: write `{}`",
     );
     refuses(
         Syntax::Json,
