@@ -69,9 +69,10 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     print::data(&sanitize(&survey.table(&home)))?;
     let plan = Plan::new(&home, &survey, journal, path).await?;
     if !args.dry_run && plan.is_up().await? && plan.is_empty() {
-        notice("nothing to change; Vary is running (vary status)");
+        notice(&plan.running());
         return Ok(Verdict::Fine);
     }
+    print::data(&sanitize(&survey.costs()))?;
     for note in survey.notes(&home) {
         progress(&sanitize_line(&note));
     }
@@ -88,9 +89,6 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         return Ok(declined(unchanged));
     }
     let is_whole = plan.carry_out(&home, &directory, &mut stop).await?;
-    if is_whole {
-        print::data(&sanitize(&survey.costs()))?;
-    }
     Ok(Verdict::fine_if(is_whole))
 }
 

@@ -3,12 +3,14 @@
 mod fewer;
 mod given_back;
 mod project;
+mod second_run;
 mod service;
 mod staying;
+mod unwritable;
 
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -138,16 +140,16 @@ impl Drop for User {
 fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
     let user = User::new("dry");
     let run = user.run(&["up", "--dry-run"]).exited(0);
-    let table = "server  clients              state                then   tools  tokens\n\
-                 dead    Claude Code          down                 stays      -       -\n\
-                 other   Gemini CLI           up                   moves      2  ";
+    let table = "new in Vary  clients              tools  tokens\n\
+                 other        Gemini CLI               2     105\n\
+                 sky          Claude Code, Cursor      2     105\n\
+                 `dead` stays with Claude Code: ";
     assert_starts(&run.stdout, table);
     let path = user.configuration().display().to_string();
     assert_contains(
         &run.stdout,
         &[
-            "sky     Claude Code, Cursor  up, same as `other`  moves      2  ",
-            "`dead` stays with its clients: ",
+            "\nclient       servers  tools  tokens  compact  directory\nClaude Code        1      2     105  ",
             "`sky` runs beside `other`, since they differ in their names: make them equal in the clients' files, and one \
              process serves both\n",
             &format!("--- {path} (new)\n+++ {path}\n@@ -0,0 +1,"),
@@ -204,8 +206,9 @@ fn a_server_that_vary_has_is_not_the_same_as_a_newer_one() {
     assert_contains(
         &run.stdout,
         &[
-            "a-copy  Gemini CLI           up, same as `sky`  ",
-            "sky     Claude Code, Cursor  up                 ",
+            "a-copy       Gemini CLI      2  ",
+            "`a-copy` runs beside `sky`, since they differ in their names: ",
+            "in Vary already, and not tried again: `sky`\n",
         ],
     );
 }
@@ -232,7 +235,7 @@ fn every_client_gets_vary_and_its_servers_back() {
     let run = user.run(&["up", "--yes"]).exited(0);
     assert_contains(
         &run.stdout,
-        &["client       tools  tokens  compact  directory\nClaude Code      2  "],
+        &["client       servers  tools  tokens  compact  directory\nClaude Code        1      2  "],
     );
     let naming = "Tools get the name of their server in front (";
     let advice = "_get_weather): adapt permission rules and prompts that name them.\n";
@@ -262,10 +265,16 @@ fn every_client_gets_vary_and_its_servers_back() {
     let cursor = variants.find(|variant| variant["id"] == "cursor").unwrap();
     assert_eq!(cursor["tools"], 2, "{status}");
     let again = user.run(&["up", "--yes"]).exited(0);
-    assert_contains(
-        &again.stderr,
-        &["nothing to change; Vary is running (vary status)\n"],
+    assert_starts(&again.stdout, "`dead` stays with Claude Code: ");
+    assert_ends(
+        &again.stdout,
+        "in Vary already, and not tried again: `other`, `sky`\n",
     );
+    let url = url.replace("/v/claude-code", "");
+    let running = format!(
+        "nothing to change; Vary is running in the background at {url} (vary status, vary open)\n"
+    );
+    assert_ends(&again.stderr, &running);
     assert_eq!(user.servers(".claude.json"), servers);
     let down = user.run(&["down"]).exited(0);
     assert_contains(
@@ -504,28 +513,6 @@ fn a_variant_stays_when_its_client_gets_the_servers_that_it_lacked() {
 }
 
 #[test]
-fn a_server_that_vary_has_needs_its_variable_no_second_time_and_is_reported_if_it_is_down() {
-    let user = User::new("taken-over");
-    let program = user.home.path("program");
-    symlink(VARY, &program).unwrap();
-    let env = json!({"A": "${env:VARY_TEST_SET}"});
-    let servers = json!({
-        "set": {"command": VARY, "args": ["weather"], "env": env},
-        "gone": {"command": program, "args": ["weather"]}
-    });
-    let text = json!({"mcpServers": servers}).to_string();
-    user.home.write(".cursor/mcp.json", &text);
-    let mut command = user.command(&["up", "--yes"]);
-    Run::of(command.env("VARY_TEST_SET", "value")).exited(0);
-    fs::remove_file(program).unwrap();
-    let run = user.run(&["up", "--yes"]).exited(0);
-    let is_down = "`gone` is in Vary already; does not answer now: ";
-    assert_contains(&run.stdout, &[is_down]);
-    assert_lacks(&run.stdout, &["needs `VARY_TEST_SET`", "`gone` stays"]);
-    assert_contains(&run.stderr, &["nothing to change; Vary is running"]);
-}
-
-#[test]
 fn a_server_of_which_a_client_shows_fewer_tools_is_one_server_and_the_client_gets_no_more() {
     let user = User::new("narrowed");
     let mut sky = user.servers(".cursor/mcp.json")["sky"].clone();
@@ -541,12 +528,13 @@ fn a_server_of_which_a_client_shows_fewer_tools_is_one_server_and_the_client_get
     assert_contains(&text, &[&variant]);
     assert_lacks(&text, &["sky-2"]);
     let mut lines = run.stdout.lines();
-    let cost = lines.find(|line| line.starts_with("Gemini CLI ")).unwrap();
-    assert_eq!(cost.split_whitespace().nth(2), Some("1"), "{cost}");
+    let is_cost = |line: &&str| line.starts_with("Gemini CLI ");
+    let cost = lines.find(is_cost).unwrap();
+    assert_starts(cost, "Gemini CLI         1      1  ");
 }
 
 #[test]
-fn the_costs_of_a_second_run_are_those_of_the_variant_that_the_user_changed() {
+fn the_costs_after_down_are_those_of_the_variant_that_the_user_changed() {
     let user = User::new("costs");
     user.run(&["up", "--yes"]).exited(0);
     let path = user.configuration();
@@ -554,18 +542,13 @@ fn the_costs_of_a_second_run_are_those_of_the_variant_that_the_user_changed() {
     let standard = "  cursor:\n    from: standard\n";
     let compact = "  cursor:\n    from: compact\n";
     fs::write(&path, text.replacen(standard, compact, 1)).unwrap();
-    let mut servers = user.servers(".gemini/settings.json");
-    servers["new"] = json!({"command": VARY, "args": ["weather"], "env": {"N": "new"}});
-    user.home.write(
-        ".gemini/settings.json",
-        &json!({"mcpServers": servers}).to_string(),
-    );
+    user.run(&["down"]).exited(0);
     let run = user.run(&["up", "--yes"]).exited(0);
     let mut lines = run.stdout.lines();
     let cursor = lines.find(|line| line.starts_with("Cursor ")).unwrap();
     let cells: Vec<&str> = cursor.split_whitespace().collect();
-    assert_eq!(cells[1], "2");
-    assert_eq!(cells[2], cells[3], "{cursor}");
+    assert_eq!(cells[1..3], ["1", "2"]);
+    assert_eq!(cells[3], cells[4], "{cursor}");
 }
 
 #[test]
@@ -609,7 +592,10 @@ fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
     let broken = text.trim_end().trim_end_matches('}');
     user.home.write(file, broken);
     let path = user.home.path(file).display().to_string();
-    let repair = format!(" is not JSON; repair it, or: cp {path}.vary-before {path}\n");
+    let repair = format!(
+        " is not JSON: the file ends before the `{{` in line 1, column 1 is closed; write `}}` where it is missing; or have it \
+         as it was before Vary: cp {path}.vary-before {path}\n"
+    );
     for _ in 0..2 {
         let run = user.run(&["down"]).exited(1);
         assert_contains(&run.stderr, &[&format!("not given back: {path}:"), &repair]);
@@ -694,12 +680,11 @@ fn a_server_that_wants_a_login_stays_with_its_clients() {
     let remote = json!({"mcpServers": {"remote": {"url": url}, "typo": {"url": "ftp://h/mcp"}}});
     user.home.write(".cursor/mcp.json", &remote.to_string());
     let run = user.run(&["up", "--dry-run"]).exited(0);
-    let stays =
-        format!("`remote` stays with its clients: run `vary login {url}`, then `vary up` again\n");
-    assert_contains(&run.stdout, &["  wants a login  ", &stays]);
-    let unusable =
-        "`typo` stays with its clients: `servers.typo.url` is not the URL of an MCP server; ";
-    assert_contains(&run.stdout, &["  unusable  ", unusable]);
+    let stays = format!(
+        "`remote` stays with Cursor: it wants a login; run `vary login {url}`, then `vary up` again\n"
+    );
+    let unusable = "`typo` stays with Cursor: `servers.typo.url` is not the URL of an MCP server; ";
+    assert_contains(&run.stdout, &[&stays, unusable]);
     assert_lacks(&run.stdout, &["+  remote:", "+  typo:"]);
 }
 
@@ -730,9 +715,9 @@ fn the_variables_of_servers_are_named() {
         &run.stderr,
         &["the service gets the variables: `VARY_TEST_SET`\n"],
     );
-    let why = "`unset` stays with its clients: `servers.unset.env.A` needs the variable `VARY_TEST_UNSET`, which the \
+    let why = "`unset` stays with Cursor: `servers.unset.env.A` needs the variable `VARY_TEST_UNSET`, which the \
                environment does not have; set it and run `vary up` again\n";
-    assert_contains(&run.stdout, &["  needs `VARY_TEST_UNSET`  ", why]);
+    assert_contains(&run.stdout, &[why]);
     assert_lacks(&run.stdout, &["s3cret"]);
 }
 

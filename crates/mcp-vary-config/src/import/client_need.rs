@@ -35,16 +35,6 @@ impl fmt::Display for ClientNeed {
 }
 
 impl ClientNeed {
-    /// The need in a few words, as in a table.
-    #[must_use]
-    pub const fn summary(&self) -> &'static str {
-        match self {
-            Self::Folder(_) => "open folder",
-            Self::VariableFile(_) => "file of variables",
-            Self::Disabled(_) => "disabled",
-        }
-    }
-
     /// What the server with these `entries` needs. In a project that is not the folder, since its program runs there.
     pub(super) fn of(entries: &[Entry], is_in_project: bool) -> Option<Self> {
         let is_switch = |entry: &&Entry| {

@@ -146,7 +146,7 @@ impl ClientFile {
     pub(crate) fn store(&self, path: &Path, text: &str) -> Result<(), Failure> {
         // The backup and the record are written first: the file that the user knows is as it was.
         let failed = |error: std::io::Error| {
-            unwritable(&self.path, &error).with_end("; nothing was changed")
+            unwritable(&self.path, &error).with_end("; it is as it was")
         };
         let directory = path
             .parent()

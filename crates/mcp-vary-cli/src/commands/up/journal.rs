@@ -273,7 +273,11 @@ pub(crate) async fn lock(directory: &Path) -> Result<File, Failure> {
     let path = directory.join("up.lock");
     let created = private_files::create_directory(directory);
     let opened = created.and_then(|()| private_files::open(&path));
-    let file = opened.map_err(|error| unwritable(&path, &error))?;
+    let failed = |error| {
+        let why = unwritable(&path, &error).into_looked_at();
+        why.with_line("nothing was changed")
+    };
+    let file = opened.map_err(failed)?;
     let mut is_reported = false;
     loop {
         match file.try_lock() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use mcp_vary_config::{ClientText, Position, Syntax};
+use mcp_vary_config::{ClientText, Diagnostic};
 use mcp_vary_upstream::command_line::shell_word;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -274,7 +274,7 @@ impl Operation {
             .map(|(record, text)| record.undo(client.syntax, text, backup.as_deref()));
         let undone = outcome
             .transpose()
-            .map_err(|diagnostic| self.unreadable(client, file, diagnostic.at))?;
+            .map_err(|diagnostic| self.unreadable(file, &diagnostic))?;
         let (text, notes) = match undone {
             Some(undone) => (undone.text, undone.notes),
             None => (file.text.clone(), Vec::new()),
@@ -316,8 +316,8 @@ impl Operation {
         Ok(beside)
     }
 
-    /// That the file cannot be read from `at` on, and what to do about it.
-    fn unreadable(&self, client: &Client, file: &ClientFile, at: Position) -> Failure {
+    /// Why the file cannot be read, and what to do about it.
+    fn unreadable(&self, file: &ClientFile, diagnostic: &Diagnostic) -> Failure {
         let beside = match self.store_before(file) {
             Ok(beside) => beside,
             Err(why) => return why,
@@ -325,12 +325,8 @@ impl Operation {
         let shown = file.path.display().to_string();
         let copy = shell_word(&beside.display().to_string());
         let target = shell_word(&shown);
-        let syntax = match client.syntax {
-            Syntax::Toml => "TOML",
-            _ => "JSON",
-        };
         Failure::command(format!(
-            "{shown}:{at} is not {syntax}; repair it, or: cp {copy} {target}"
+            "{shown}:{diagnostic}; or have it as it was before Vary: cp {copy} {target}"
         ))
     }
 

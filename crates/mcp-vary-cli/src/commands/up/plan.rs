@@ -159,6 +159,16 @@ impl Plan {
         }
     }
 
+    /// That nothing changes, what runs, and how to look at it.
+    pub(crate) fn running(&self) -> String {
+        let how = self.manager.description();
+        let page = if self.has_page { ", vary open" } else { "" };
+        format!(
+            "nothing to change; Vary is running {how} at {} (vary status{page})",
+            self.url
+        )
+    }
+
     /// What changes in each file, without secrets.
     pub(crate) fn diff(&self, home: &Home) -> String {
         let mut secrets = Secrets::default();
@@ -220,16 +230,11 @@ impl Plan {
     ) -> Result<bool, Failure> {
         let is_up = self.is_up().await?;
         self.report_restart();
-        self.journal.manager = Some(self.manager);
-        self.journal.variables = self.spec.variables.clone();
-        self.journal.add(&self.service);
-        for planned in &self.clients {
-            self.journal.plan(&planned.operations);
-        }
-        self.journal.is_unfinished = true;
-        self.journal.store(directory)?;
-        self.service.iter().try_for_each(Operation::apply)?;
+        self.record(directory)
+            .map_err(|why| why.into_looked_at().with_line("nothing was changed"))?;
         let updated = async {
+            let written = self.service.iter().try_for_each(Operation::apply);
+            written.map_err(Failure::into_looked_at)?;
             match (is_up, self.service.is_empty()) {
                 (false, _) => self.manager.start(&self.spec).await?,
                 (true, false) => self.manager.reload().await?,
@@ -246,9 +251,7 @@ impl Plan {
                     self.journal.is_unfinished = false;
                     self.journal.store(directory)?;
                 }
-                return Err(why.with_line(
-                    "no client's file was changed; to undo what was written: vary down",
-                ));
+                return Err(why.with_line(&format!("no client's file was changed; {FINISH}")));
             }
         };
         let mut is_whole = true;
@@ -265,7 +268,8 @@ impl Plan {
             }
         }
         self.journal.is_unfinished = false;
-        self.journal.store(directory)?;
+        let finished = self.journal.store(directory);
+        finished.map_err(|why| why.into_looked_at().with_line(FINISH))?;
         if is_whole {
             self.report(home);
         } else if needs_repair {
@@ -274,6 +278,18 @@ impl Plan {
         let note = starting::note(&starting);
         note.iter().for_each(|line| notice(&sanitize_line(line)));
         Ok(is_whole)
+    }
+
+    /// Stores in the journal what is about to be written.
+    fn record(&mut self, directory: &Path) -> Result<(), Failure> {
+        self.journal.manager = Some(self.manager);
+        self.journal.variables = self.spec.variables.clone();
+        self.journal.add(&self.service);
+        for planned in &self.clients {
+            self.journal.plan(&planned.operations);
+        }
+        self.journal.is_unfinished = true;
+        self.journal.store(directory)
     }
 
     /// Writes the files of a client of `home`, planned again each time that another program changes what else its file has.
@@ -363,6 +379,9 @@ impl Plan {
         notice("to undo everything: vary down");
     }
 }
+
+/// What to do after a failure in the middle.
+const FINISH: &str = "repair that, then: vary up; or undo what was written: vary down";
 
 /// How often a client's file is written at most while another program changes it.
 const ATTEMPTS: usize = 20;

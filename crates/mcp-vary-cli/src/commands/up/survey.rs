@@ -5,9 +5,9 @@ use std::path::Path;
 
 use mcp_vary::json::Members;
 use mcp_vary_config::{
-    Diagnostic, Diagnostics, Imported, ImportedFile, Note, NoteKind, SecretFiles,
+    Diagnostic, Diagnostics, File, Imported, ImportedFile, Note, NoteKind, SecretFiles,
 };
-use mcp_vary_gateway::{Gateway, ServedItem, Target};
+use mcp_vary_gateway::{Gateway, Naming, ServedItem, Target};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
 use super::configuration_text::with_changes;
@@ -24,11 +24,14 @@ use crate::serving::chain;
 use crate::stop::Stop;
 use crate::{file, serving, tokens};
 
-/// The servers of all clients, as they answered.
+/// The servers of all clients, as those answered that Vary does not have for each of them.
 pub(crate) struct Survey {
     /// All of them as one configuration.
     imported: Imported,
+    /// Those that a client has without Vary.
     servers: BTreeMap<String, Server>,
+    /// What all of them are that can be used.
+    targets: BTreeMap<String, Target>,
     costs: Vec<Cost>,
     /// A tool whose name has that of its server in front.
     renamed: Option<String>,
@@ -37,27 +40,23 @@ pub(crate) struct Survey {
 /// A server.
 #[derive(Default)]
 struct Server {
-    state: String,
     is_up: bool,
     tools: Vec<String>,
     /// Why it is not up.
     reason: Option<String>,
     /// Another one with the same target.
     same_as: Option<String>,
-    target: Option<Target>,
 }
 
 impl Server {
     /// Records why its entry cannot be used; `command` is the one that takes it over later.
     fn record_mistakes(&mut self, mistakes: &Diagnostics, command: &str) {
         let mut all = mistakes.all.iter();
-        let lacking = all.find_map(|mistake| Some((mistake, mistake.missing_variable.as_ref()?)));
-        if let Some((Diagnostic { key, what, .. }, variable)) = lacking {
-            self.state = format!("needs `{variable}`");
+        let lacking = all.find(|mistake| mistake.missing_variable.is_some());
+        if let Some(Diagnostic { key, what, .. }) = lacking {
             self.reason = Some(format!("`{key}` {what}; set it and run `{command}` again"));
             return;
         }
-        self.state = "unusable".to_owned();
         self.reason = mistakes.all.first().map(Diagnostic::without_position);
     }
 }
@@ -65,6 +64,8 @@ impl Server {
 /// The tokens of a client's tools.
 struct Cost {
     title: &'static str,
+    /// Those that are up.
+    servers: usize,
     tools: usize,
     /// In its variant, in `compact` and in `directory`.
     tokens: [usize; 3],
@@ -80,7 +81,7 @@ fn renamed_tool(gateway: &Gateway) -> Option<String> {
 }
 
 impl Survey {
-    /// Starts the servers of `home` as a configuration at `path` would, and ends them again.
+    /// Starts the servers that clients of `home` have without Vary as a configuration at `path` would, and ends them again.
     pub(crate) async fn take(
         home: &Home,
         path: &Path,
@@ -93,12 +94,10 @@ impl Survey {
             let mut all = home.all().zip(files);
             !all.any(|(found, file)| is_about_moved(note, found, file))
         });
-        let names = imported.files.iter().flat_map(|file| file.servers.values());
         let mut survey = Self {
-            servers: names
-                .map(|name| (name.clone(), Server::default()))
-                .collect(),
+            servers: new_servers(home, &imported),
             imported,
+            targets: BTreeMap::new(),
             costs: Vec::new(),
             renamed: None,
         };
@@ -111,13 +110,7 @@ impl Survey {
             file::parse_with(&name, text, only, &secrets, None, &value)
         };
         let parse = |only: &[String]| parse_text(&yaml, only);
-        let mut usable = Vec::new();
-        for (server, found) in &mut survey.servers {
-            match parse(std::slice::from_ref(server)) {
-                Ok(_) => usable.push(server.clone()),
-                Err(mistakes) => found.record_mistakes(&mistakes, home.command),
-            }
-        }
+        let usable = survey.find_targets(home, &|name| parse(std::slice::from_ref(name)));
         if usable.is_empty() {
             return Ok(survey);
         }
@@ -131,17 +124,45 @@ impl Survey {
             config.naming = running.naming;
             config.variant_set = running.variant_set;
         }
-        for server in &config.servers {
-            let found = survey.servers.entry(server.name.clone()).or_default();
-            found.target = Some(server.target.clone());
+        let is_first = survey.in_vary().is_empty();
+        if !is_first && config.naming == Naming::AsNeeded {
+            // Beside those that Vary has, it is needed.
+            config.naming = Naming::Always;
         }
         let gateway = Gateway::open(chain::with_ancestors(config)?).await;
         serving::wait(&gateway, stop, |_| false).await?;
         survey.read(&gateway, home);
-        survey.costs = costs(home, journal, &survey.imported, &gateway);
+        if is_first {
+            survey.costs = survey.costs_of(home, journal, &gateway);
+        }
         survey.renamed = renamed_tool(&gateway);
         gateway.close().await;
         Ok(survey)
+    }
+
+    /// Finds what each server is by `parse`. Returns those to try.
+    fn find_targets(
+        &mut self,
+        home: &Home,
+        parse: &dyn Fn(&String) -> Result<File, Diagnostics>,
+    ) -> Vec<String> {
+        for name in self.all() {
+            match parse(&name) {
+                Ok(file) => {
+                    let servers = file.servers.into_iter();
+                    let known = servers.map(|server| (server.name, server.target));
+                    self.targets.extend(known);
+                }
+                Err(mistakes) => {
+                    if let Some(found) = self.servers.get_mut(&name) {
+                        found.record_mistakes(&mistakes, home.command);
+                    }
+                }
+            }
+        }
+        let mut usable: Vec<String> = self.servers.keys().cloned().collect();
+        usable.retain(|name| self.targets.contains_key(name));
+        usable
     }
 
     /// Reads the states and tools of the servers of `home`.
@@ -153,34 +174,27 @@ impl Survey {
                 _ => false,
             };
             found.is_up = is_up(&report.state);
-            found.state = match (found.is_up, wants_login) {
-                (true, _) => "up",
-                (false, true) => "wants a login",
-                (false, false) => "down",
-            }
-            .to_owned();
             found.reason = reason(&report).map(|why| without_server(&why, &report.name).to_owned());
-            if let (true, Some(Target::Http { url, .. })) = (wants_login, &found.target) {
+            let target = self.targets.get(&report.name);
+            if let (true, Some(Target::Http { url, .. })) = (wants_login, target) {
                 let address = url.to_string();
                 let shown = address.split('?').next().unwrap_or_default();
                 let command = home.command;
-                found.reason = Some(format!("run `vary login {shown}`, then `{command}` again"));
+                found.reason = Some(format!(
+                    "it wants a login; run `vary login {shown}`, then `{command}` again"
+                ));
             }
             let tools = gateway.server_tools(&report.name).into_iter();
             found.tools = tools.map(|(_, definition)| definition).collect();
         }
-        let all = self.servers.iter();
-        let mut known: Vec<_> = all
-            .map(|(name, found)| (name.clone(), found.target.clone()))
-            .collect();
+        let mut known: Vec<String> = self.targets.keys().cloned().collect();
         // Those that Vary has already are first.
-        known.sort_by_key(|(name, _)| !self.has_moved(home, name));
+        known.sort_by_key(|name| !self.has_moved(home, name));
         for (name, found) in self.servers.iter_mut().filter(|(_, found)| found.is_up) {
-            let mut earlier = known.iter().take_while(|(other, _)| other != name);
-            if let Some((other, _)) = earlier.find(|(_, target)| *target == found.target) {
-                found.state = format!("up, same as `{other}`");
-                found.same_as = Some(other.clone());
-            }
+            let mut earlier = known.iter().take_while(|other| *other != name);
+            let target = self.targets.get(name);
+            let same = earlier.find(|other| self.targets.get(*other) == target);
+            found.same_as = same.cloned();
         }
     }
 
@@ -243,60 +257,64 @@ impl Survey {
             .collect()
     }
 
-    /// A row for each server, and below it why some stay with their clients, and why some run twice.
-    pub(crate) fn table(&self, home: &Home) -> String {
-        let heading = ["server", "clients", "state", "then", "tools", "tokens"];
-        let mut rows = vec![heading.map(str::to_owned).to_vec()];
-        let mut reasons = String::new();
-        for (name, found) in &self.servers {
-            let files = home.all().zip(&self.imported.files);
-            let having =
-                files.filter(|(_, file)| file.servers.values().any(|server| server == name));
-            let titles: Vec<String> = having
-                .map(|(found, _)| sanitize_line(&found.title()))
-                .collect();
-            let counts = [found.tools.len(), tokens::count_tools(&found.tools)];
-            let outcome = match (self.has_moved(home, name), found.is_up) {
-                (true, _) => "in Vary",
-                (false, true) => "moves",
-                (false, false) => "stays",
-            };
-            let texts = [
-                name.clone(),
-                titles.join(", "),
-                found.state.clone(),
-                outcome.to_owned(),
-            ];
-            let shown = counts.map(|count| {
-                if found.is_up {
-                    count.to_string()
-                } else {
-                    "-".to_owned()
-                }
-            });
-            rows.push([&texts[..], &shown].concat());
-            if !found.is_up
-                && let Some(reason) = &found.reason
-            {
-                // What a program wrote last is below it, line by line.
-                let lines = reason.replace('\n', "\\n").replace(" | ", "\n  | ");
-                let place = if self.has_moved(home, name) {
-                    "is in Vary already; does not answer now"
-                } else {
-                    "stays with its clients"
-                };
-                reasons.push_str(&format!("`{name}` {place}: {lines}\n"));
+    /// The names of all servers.
+    fn all(&self) -> BTreeSet<String> {
+        let files = self.imported.files.iter();
+        files
+            .flat_map(|file| file.servers.values().cloned())
+            .collect()
+    }
+
+    /// The servers that no client has without Vary. They are not tried.
+    fn in_vary(&self) -> Vec<String> {
+        let mut all = self.all();
+        all.retain(|name| !self.servers.contains_key(name));
+        all.iter().map(|name| format!("`{name}`")).collect()
+    }
+
+    /// The titles of the clients of `home` that have the server `name` without Vary.
+    fn clients_without_vary(&self, home: &Home, name: &str) -> String {
+        let mut titles = Vec::new();
+        for (found, file) in home.all().zip(&self.imported.files) {
+            let mut servers = file.servers.iter();
+            if servers.any(|(entry, server)| server == name && !found.has_moved(entry)) {
+                titles.push(sanitize_line(&found.title()));
             }
-            reasons.extend(self.difference(home, name));
+        }
+        titles.join(", ")
+    }
+
+    /// A row for each server that is new in Vary, and below it why others stay with their clients, why some run twice, and
+    /// which ones are not tried.
+    pub(crate) fn table(&self, home: &Home) -> String {
+        let heading = ["new in Vary", "clients", "tools", "tokens"];
+        let mut rows = vec![heading.map(str::to_owned).to_vec()];
+        let mut lines = String::new();
+        for (name, found) in &self.servers {
+            let clients = self.clients_without_vary(home, name);
+            if found.is_up {
+                let counts = [found.tools.len(), tokens::count_tools(&found.tools)];
+                let cells = [name.clone(), clients].into_iter();
+                rows.push(cells.chain(counts.map(|count| count.to_string())).collect());
+            } else if let Some(reason) = &found.reason {
+                // What a program wrote last is below it, line by line.
+                let why = reason.replace('\n', "\\n").replace(" | ", "\n  | ");
+                lines.push_str(&format!("`{name}` stays with {clients}: {why}\n"));
+            }
+            lines.extend(self.difference(home, name));
         }
         for server in &home.staying {
-            let texts = [&*server.name, &*server.title, server.need.summary()];
-            let cells = texts.into_iter().map(sanitize_line);
-            let end = ["stays", "-", "-"].map(str::to_owned);
-            rows.push(cells.chain(end).collect());
-            reasons.push_str(&format!("{}\n", sanitize_line(&server.to_string())));
+            lines.push_str(&format!("{}\n", sanitize_line(&server.to_string())));
         }
-        table(&rows, 4) + &reasons
+        let in_vary = self.in_vary();
+        if !in_vary.is_empty() {
+            let names = first_names(&in_vary);
+            lines.push_str(&format!("in Vary already, and not tried again: {names}\n"));
+        }
+        if rows.len() == 1 {
+            return lines;
+        }
+        table(&rows, 2) + &lines
     }
 
     /// A line for each kind of setting that Vary does not have, or has in another way, and one about secrets. Servers that
@@ -347,12 +365,22 @@ impl Survey {
         ))
     }
 
-    /// A row for each client with what its tools cost.
+    /// A row for each client with what its tools cost; nothing if not all servers were tried.
     pub(crate) fn costs(&self) -> String {
-        let heading = ["client", "tools", "tokens", "compact", "directory"];
+        if self.costs.is_empty() {
+            return String::new();
+        }
+        let heading = [
+            "client",
+            "servers",
+            "tools",
+            "tokens",
+            "compact",
+            "directory",
+        ];
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
         for cost in &self.costs {
-            let counts = [&[cost.tools][..], &cost.tokens].concat();
+            let counts = [&[cost.servers, cost.tools][..], &cost.tokens].concat();
             let cells = counts.iter().map(usize::to_string);
             rows.push(
                 std::iter::once(cost.title.to_owned())
@@ -362,11 +390,59 @@ impl Survey {
         }
         table(&rows, 1) + LEGEND
     }
+
+    /// What the tools of each client of `home` cost.
+    fn costs_of(&self, home: &Home, journal: &Journal, gateway: &Gateway) -> Vec<Cost> {
+        let variants: BTreeMap<String, Vec<String>> = gateway
+            .tools()
+            .into_iter()
+            .map(|(id, tools)| (id.to_string(), tools))
+            .collect();
+        let served = gateway.served();
+        let is_tool = |item: &&ServedItem| item.list == "tools/list";
+        let all: BTreeSet<&str> = served
+            .iter()
+            .filter(is_tool)
+            .map(|item| &*item.id)
+            .collect();
+        let tools_of = |id: &str| variants.get(id).map_or(&[][..], Vec::as_slice);
+        let clients = home.clients.iter().zip(&self.imported.files);
+        let costs = clients.map(|(found, file)| {
+            let all_tools = tools_of(file.variant.as_deref().unwrap_or("standard"));
+            let chosen = found.chosen_variant(journal);
+            let its_variant = chosen.and_then(|id| variants.get(&id));
+            let tools = its_variant.map_or(all_tools, Vec::as_slice);
+            let named = all_tools.iter().filter_map(|tool| tool_name(tool));
+            let names: BTreeSet<String> = named.collect();
+            // The gateway's own tools are in every `directory`.
+            let is_listed = |name: String| names.contains(&name) || !all.contains(&*name);
+            let count_in = |id: &str| {
+                let its_tools = tools_of(id).iter();
+                let listed: Vec<&String> = its_tools
+                    .filter(|tool| tool_name(tool).is_some_and(is_listed))
+                    .collect();
+                tokens::count_tools(&listed)
+            };
+            let servers: BTreeSet<&String> = file.servers.values().collect();
+            let is_up = |name: &&&String| self.servers.get(**name).is_some_and(|found| found.is_up);
+            Cost {
+                title: found.client.title,
+                servers: servers.iter().filter(is_up).count(),
+                tools: tools.len(),
+                tokens: [
+                    tokens::count_tools(tools),
+                    count_in("compact"),
+                    count_in("directory"),
+                ],
+            }
+        });
+        costs.collect()
+    }
 }
 
 /// What the variants in the table are.
-const LEGEND: &str = "`compact`: short descriptions and schemas. `directory`: first sentences alone, and schemas when a \
-                      model asks for them.\n";
+const LEGEND: &str = "`tokens`: as now. `compact`: short descriptions and schemas. `directory`: first sentences alone, and \
+                      schemas when a model asks for them.\n";
 
 /// The note about secrets, which are taken over as they are.
 const SECRETS: &str =
@@ -407,49 +483,15 @@ fn settings<'a>(yaml: &'a str, name: &str) -> BTreeMap<&'a str, BTreeSet<&'a str
     settings
 }
 
-/// What the tools of each client cost.
-fn costs(home: &Home, journal: &Journal, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {
-    let variants: BTreeMap<String, Vec<String>> = gateway
-        .tools()
-        .into_iter()
-        .map(|(id, tools)| (id.to_string(), tools))
-        .collect();
-    let served = gateway.served();
-    let is_tool = |item: &&ServedItem| item.list == "tools/list";
-    let all: BTreeSet<&str> = served
-        .iter()
-        .filter(is_tool)
-        .map(|item| &*item.id)
-        .collect();
-    let tools_of = |id: &str| variants.get(id).map_or(&[][..], Vec::as_slice);
-    let clients = home.clients.iter().zip(&imported.files);
-    let costs = clients.map(|(found, file)| {
-        let all_tools = tools_of(file.variant.as_deref().unwrap_or("standard"));
-        let chosen = found.chosen_variant(journal);
-        let its_variant = chosen.and_then(|id| variants.get(&id));
-        let tools = its_variant.map_or(all_tools, Vec::as_slice);
-        let named = all_tools.iter().filter_map(|tool| tool_name(tool));
-        let names: BTreeSet<String> = named.collect();
-        // The gateway's own tools are in every `directory`.
-        let is_listed = |name: String| names.contains(&name) || !all.contains(&*name);
-        let count_in = |id: &str| {
-            let its_tools = tools_of(id).iter();
-            let listed: Vec<&String> = its_tools
-                .filter(|tool| tool_name(tool).is_some_and(is_listed))
-                .collect();
-            tokens::count_tools(&listed)
-        };
-        Cost {
-            title: found.client.title,
-            tools: tools.len(),
-            tokens: [
-                tokens::count_tools(tools),
-                count_in("compact"),
-                count_in("directory"),
-            ],
-        }
-    });
-    costs.collect()
+/// The servers that clients of `home` have without Vary.
+fn new_servers(home: &Home, imported: &Imported) -> BTreeMap<String, Server> {
+    let mut servers = BTreeMap::new();
+    for (found, file) in home.all().zip(&imported.files) {
+        let entries = file.servers.iter();
+        let new = entries.filter(|(entry, _)| !found.has_moved(entry));
+        servers.extend(new.map(|(_, name)| (name.clone(), Server::default())));
+    }
+    servers
 }
 
 /// The name of a tool.
