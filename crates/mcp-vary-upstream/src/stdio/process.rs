@@ -340,3 +340,22 @@ fn start_advice(program: &str, cwd: Option<&Path>, error: &io::Error) -> &'stati
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_in_no_folder_of_path_is_missing_even_if_one_cannot_be_entered() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        for (program, is_missing) in [
+            ("vary-no-such-program", true),
+            ("sh", false),
+            ("./vary-no-such-program", false),
+        ] {
+            assert_eq!(is_in_no_folder(program, &denied), is_missing, "{program}");
+        }
+        let other = io::Error::from(io::ErrorKind::OutOfMemory);
+        assert!(!is_in_no_folder("vary-no-such-program", &other));
+    }
+}
