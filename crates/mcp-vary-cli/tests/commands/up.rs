@@ -141,15 +141,15 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
     let user = User::new("dry");
     let run = user.run(&["up", "--dry-run"]).exited(0);
     let table = "new in Vary  clients              tools  tokens\n\
-                 other        Gemini CLI               2     105\n\
-                 sky          Claude Code, Cursor      2     105\n\
+                 other        Gemini CLI               2     603\n\
+                 sky          Claude Code, Cursor      2     603\n\
                  `dead` stays with Claude Code: ";
     assert_starts(&run.stdout, table);
     let path = user.configuration().display().to_string();
     assert_contains(
         &run.stdout,
         &[
-            "\nclient       servers  tools  tokens  compact  directory\nClaude Code        1      2     105  ",
+            "\n\nclient       servers  tools  tokens  compact  directory\nClaude Code        1      2     605  ",
             "`sky` runs beside `other`, since they differ in their names: make them equal in the clients' files, and one \
              process serves both\n",
             &format!("--- {path} (new)\n+++ {path}\n@@ -0,0 +1,"),

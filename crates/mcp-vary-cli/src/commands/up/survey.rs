@@ -388,7 +388,7 @@ impl Survey {
                     .collect(),
             );
         }
-        table(&rows, 1) + LEGEND
+        format!("\n{}{LEGEND}", table(&rows, 1))
     }
 
     /// What the tools of each client of `home` cost.
@@ -441,7 +441,7 @@ impl Survey {
 }
 
 /// What the variants in the table are.
-const LEGEND: &str = "`tokens`: as now. `compact`: short descriptions and schemas. `directory`: first sentences alone, and \
+const LEGEND: &str = "`tokens`: about as now. `compact`: short descriptions and schemas. `directory`: first sentences alone, and \
                       schemas when a model asks for them.\n";
 
 /// The note about secrets, which are taken over as they are.

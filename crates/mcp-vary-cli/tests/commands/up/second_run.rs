@@ -28,7 +28,7 @@ fn a_second_run_tries_only_what_is_new_and_needs_no_variable_again() {
     let text = json!({"mcpServers": servers}).to_string();
     user.home.write(".cursor/mcp.json", &text);
     let run = user.run(&["up", "--dry-run"]).exited(0);
-    let table = "new in Vary  clients  tools  tokens\nfresh        Cursor       2     105\n";
+    let table = "new in Vary  clients  tools  tokens\nfresh        Cursor       2     603\n";
     assert_starts(&run.stdout, table);
     assert_contains(&run.stdout, &["tried again: `old`, `other`, `sky`\n"]);
     assert_lacks(&run.stdout, &["compact"]);

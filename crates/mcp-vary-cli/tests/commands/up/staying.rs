@@ -105,7 +105,7 @@ fn a_server_that_its_client_or_a_project_of_it_disables_stays() {
     let of_project = "`switched` stays with Claude Code: it is disabled there (`projects./p.disabledMcpServers`)\n";
     let of_client = "`other` stays with Cursor: it is disabled there (`disabled`)\n";
     assert_contains(&run.stdout, &[of_project, of_client]);
-    assert_lacks(&run.stdout, &["none", "other   ", "switched   "]);
+    assert_lacks(&run.stdout, &["none", "switched  "]);
     assert_lacks(&run.stderr, &["other-2"]);
     assert_eq!(user.servers(".cursor/mcp.json")["other"], off);
     assert_eq!(user.servers(".claude.json")["switched"], settings);
