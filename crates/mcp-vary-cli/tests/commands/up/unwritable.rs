@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::User;
 use crate::program::{Run, VARY};
-use crate::text::{assert_contains, assert_ends};
+use crate::text::{assert_contains, assert_ends, assert_lacks};
 
 /// `vary up --yes` after the lines of a shell, whose number is that of Vary.
 fn up_after(user: &User, lines: &str) -> Run {
@@ -45,6 +45,27 @@ fn a_configuration_that_cannot_be_written_is_named_with_how_to_finish() {
     user.is_as_it_was();
     user.run(&["up", "--yes"]).exited(0);
     assert!(user.servers(".claude.json")["vary"].is_object());
+}
+
+#[test]
+fn vary_keeps_the_address_at_which_it_runs_until_a_client_can_be_connected() {
+    let user = User::new("late-client");
+    let files = [".claude.json", ".cursor/mcp.json", ".gemini/settings.json"];
+    let occupied = files.map(|file| {
+        format!(
+            "{}.vary-record.json.vary-$$",
+            user.home.path(file).display()
+        )
+    });
+    let run = up_after(&user, &format!("/bin/mkdir {}", occupied.join(" "))).exited(1);
+    let why = "mcp.json cannot be written: File exists; it is as it was\n";
+    assert_contains(&run.stderr, &["Cursor is left as it is: ", why]);
+    assert_ends(&run.stderr, "repair that, then: vary up\n");
+    user.is_as_it_was();
+    let written = fs::read_to_string(user.configuration()).unwrap();
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_lacks(&run.stderr, &["another program listens"]);
+    assert_eq!(fs::read_to_string(user.configuration()).unwrap(), written);
 }
 
 #[test]
