@@ -207,8 +207,8 @@ fn listen_address(configuration: Option<&str>, journal: &Journal) -> Result<Stri
     let mut operations = journal.operations.iter();
     let is_chosen = configuration.is_some_and(|text| text.lines().all(|other| other != line));
     let is_used = operations.any(|operation| matches!(operation.kind, Kind::Client(_)));
-    let mut manager = journal.manager.iter();
-    let is_running = manager.any(|manager| manager.listen().as_deref() == Some(known));
+    let served = journal.manager.and_then(|manager| manager.listen());
+    let is_running = served.as_deref() == Some(known);
     if is_chosen || is_used || is_running || TcpListener::bind(known).is_ok() {
         return Ok(known.to_owned());
     }

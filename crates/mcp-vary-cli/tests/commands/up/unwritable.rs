@@ -58,7 +58,7 @@ fn vary_keeps_the_address_at_which_it_runs_until_a_client_can_be_connected() {
         )
     });
     let run = up_after(&user, &format!("/bin/mkdir {}", occupied.join(" "))).exited(1);
-    let why = "mcp.json cannot be written: File exists; it is as it was\n";
+    let why = "mcp.json.vary-record.json cannot be written: File exists; it is as it was\n";
     assert_contains(&run.stderr, &["Cursor is left as it is: ", why]);
     assert_ends(&run.stderr, "repair that, then: vary up\n");
     user.is_as_it_was();
