@@ -165,7 +165,7 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
         "note: secrets move with their servers to the configuration, which only you can read\n";
     assert_contains(&run.stderr, &[stays]);
     assert_eq!(run.stderr.matches(secrets).count(), 1, "{}", run.stderr);
-    assert_lacks(&run.stdout, &["s3cret", "alone"]);
+    assert_lacks(&run.stdout, &["s3cret", "`alone`", "\"alone\""]);
     assert_lacks(&run.stderr, &["s3cret", "looks like", "is taken once"]);
     user.is_as_it_was();
     assert!(!user.configuration().exists());
