@@ -1,11 +1,15 @@
 // The list of the last calls, and the details of one.
 
 import { get, getTool } from "./api.js";
-import { MOST_CALLS, MOST_ERRORS, OUTCOMES, callOf, failures, isError, keyOf, kindOf, log, narrowed, outcomeOf, timeOfKey } from "./calls.js";
+import {
+  MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, callOf, failures, filtersOf, firstLine, isError, keyOf, kindOf, log, narrowed, outcomeOf, timeOfKey,
+} from "./calls.js";
 import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
-import { count, milliseconds, minuteOfDay, minuteOfToday, percentile, plural, secondsOf, timeOfDay } from "./format.js";
+import {
+  TIMES, addressOfMinute, count, milliseconds, minuteOfDay, percentile, plural, secondsOf, secondsOfWritten, startOf, timeOfDay, writtenMinute,
+} from "./format.js";
 import { Grid } from "./grid.js";
 import { CallCount, CheckBox, Choice, Copy, Filter, Panel, Pending, PlainTable, Problem } from "./parts.js";
 import { go, link, linkWith, narrow, replace } from "./route.js";
@@ -79,7 +83,7 @@ export class Calls extends Component {
     const { params, status } = this.props;
     const [calls, open] = [narrowed(all, params), this.opened()];
     const latest = all.slice(0, MOST_CALLS);
-    const chosen = new Set(TIME_FILTERS.some((name) => params.get(name)) ? calls : []);
+    const chosen = new Set(filtersOf(params).some((name) => TIME_FILTERS.includes(name)) ? calls : []);
     return html`
       <${Filters} ...${{ params, all }} />
       <div ref=${this.list}>
@@ -99,52 +103,46 @@ export class Calls extends Component {
   }
 }
 
-/** When Vary started, which is when its history begins. */
-const startOf = ({ uptime }) => minuteOfDay(Date.now() / 1000 - uptime);
-
 /** Where the calls are that Vary does not keep. */
 function Earlier({ status }) {
-  return status.audit && html`The audit log has earlier ones: <code>vary audit FILE --since 1h</code>, with the file that <code>audit</code> names in the configuration.`;
+  const file = log.auditFile && (/[^\w./-]/.test(log.auditFile) ? `'${log.auditFile.replaceAll("'", "'\\''")}'` : log.auditFile);
+  if (file) return html`Older calls: <code>vary audit <${Name} value=${file} limit=${400} /></code> reads them from the audit log.`;
+  if (status.audit) return html`Older calls are where <code>audit</code> in the configuration sends them.`;
+  return html`To keep older calls, set <code>${"audit: {to: file /var/log/vary/audit.jsonl}"}</code> in the configuration.`;
 }
 
 const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
-  { id: "outcome", head: "outcome", kind: "c-client" },
+  { id: "outcome", head: "outcome", kind: "c-outcome" },
   { id: "target", head: "call", kind: "c-name" },
   { id: "client", head: "client", kind: "c-client" },
-  { id: "principal", head: "person", kind: "c-short" },
+  { id: "principal", head: "person", kind: "c-short c-person" },
   { id: "variant", head: "variant", kind: "c-short" },
   { id: "durationMs", head: "time taken", kind: "c-number" },
 ];
 
-/** Without `auth` there are no people. Where all calls failed, the errors have room. */
-function columnsOf(all, calls) {
-  const columns = all.some((it) => it.principal) ? COLUMNS : COLUMNS.filter(({ id }) => id !== "principal");
-  return calls.every(isError) ? columns.map((it) => (it.id === "outcome" ? { ...it, head: "error", kind: "c-wide" } : it)) : columns;
-}
+/** Without `auth` there are no people. Where all calls failed, their errors have the room of what matters less. */
+const columnsOf = (all, calls) =>
+  COLUMNS.filter(({ id }) => (id === "principal" ? all.some((it) => it.principal) : !OF_ANSWERS.includes(id) || !calls.every(isError)));
 
-function callCell(call, { id, kind }) {
+const OF_ANSWERS = ["variant", "durationMs"];
+
+function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
-  if (id === "target") return html`<${Name} value=${call.target ?? call.method} />`;
+  if (id === "target") return html`<${Name} value=${call.target ?? call.method} />${call.error && beginningOf(call)}`;
   if (id === "client") return html`<${Name} value=${call.client?.name || "–"} limit=${40} />`;
-  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>${kind === "c-wide" && beginningOf(call)}`;
+  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
 }
 
-const beginningOf = ({ error, server }) => error && html` <span class="causes-of"><${Name} value=${error.split("\n")[0]} limit=${160} isSentence=${!server} /></span>`;
-
-/** Whether a tool that a server lists was called. */
-const isOfTool = ({ method, server, target }) => method === "tools/call" && server && target;
-
-/** The tool as its server names it. */
-const toolOf = ({ server, upstreamName, target }) => ({ server, name: upstreamName ?? target });
+const beginningOf = ({ error, server }) =>
+  html` <span class="causes-of faint" title=${plain(error, 400)}><${Name} value=${firstLine(error)} limit=${160} isSentence=${!server} /></span>`;
 
 const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
 
-/** The filters by time, and the times to choose from, by minutes. */
+/** The filters by time. */
 const TIME_FILTERS = ["minutes", "from", "to"];
-const TIMES = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
 
 /** The fields that narrow the list, links that take other filters away, and toggles for what failed. */
 function Filters({ params, all }) {
@@ -155,7 +153,8 @@ function Filters({ params, all }) {
     html`<${Choice} label=${label} value=${params.get(name) ?? ""} options=${[["", "all"], ...options]} onChange=${(value) => replace({ ...others, [name]: value, call: null })} />`;
   const values = (name, of) => [...new Set([...all.map(of), params.get(name)])].filter(Boolean).sort().map((it) => [it, plain(it, 40)]);
   const minutes = params.get("minutes");
-  const times = { ...(minutes && { [minutes]: `the last ${plain(minutes)} minutes` }), ...TIMES };
+  const times = { ...(minutes > 0 && { [minutes]: `the last ${plain(minutes)} minutes` }), ...PERIODS };
+  const wrong = ["from", "to"].map((name) => params.get(name)).find(isWrong);
   const people = values("person", (it) => it.principal);
   return html`<div class="choices">
     <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q, call: null })} hint="tool, person, error text" />
@@ -166,21 +165,32 @@ function Filters({ params, all }) {
     ${select("minutes", "Time", Object.entries(times), { from: null, to: null })}
     <${Minute} name="from" label="At" params=${params} /><${Minute} name="to" label="until" params=${params} />
     <ul class="filters" aria-label="Filters of the calls">${chosen}<${Toggles} ...${{ params, all }} /></ul>
-  </div>`;
+  </div>
+  ${wrong && html`<p id="times" class="bad" role="alert">“${plain(wrong, 40)}” is not a time. Write ${TIMES}.</p>`}`;
 }
 
-/** A field for a minute of today. The first one alone is that minute, both are the time from one to the other. */
-function Minute({ name, label, params }) {
-  const at = secondsOf(params.get(name));
-  const time = at > 0 ? new Date(at * 1000).toTimeString().slice(0, 5) : "";
-  const change = ({ target }) => target.reportValidity() && replace({ minutes: null, [name]: target.value && minuteOfToday(target.value), call: null });
-  return html`<label class="field">${label}
-    <input value=${time} placeholder="10:02" pattern=${TIME_OF_DAY} title="hours and minutes of today" size="6" autocomplete="off" onChange=${change} />
-  </label>`;
-}
+/** Whether the address has a time that is not understood. */
+const isWrong = (text) => text && !(secondsOf(text) > 0);
 
-/** Hours and minutes. */
-const TIME_OF_DAY = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
+/** A field for a minute. The first one alone is that minute, both are the time from one to the other. */
+class Minute extends Component {
+  type = ({ target }) => this.setState({ typed: target.value });
+
+  change = ({ target }) => {
+    const seconds = secondsOfWritten(target.value.trim());
+    this.setState({ typed: null });
+    replace({ minutes: null, [this.props.name]: seconds > 0 ? addressOfMinute(seconds) : target.value, call: null });
+  };
+
+  render({ name, label, params }, { typed }) {
+    const text = params.get(name) ?? "";
+    const properties = isWrong(text) && { "aria-invalid": "true", "aria-describedby": "times" };
+    return html`<label class="field">${label}
+      <input value=${typed ?? (isWrong(text) ? text : writtenMinute(secondsOf(text)))} ...${properties} placeholder="14:05, 10m ago"
+        title=${TIMES} size="14" autocomplete="off" onInput=${this.type} onChange=${this.change} />
+    </label>`;
+  }
+}
 
 /** What failed of the calls that the other filters want. */
 function Toggles({ params, all }) {
@@ -244,7 +254,7 @@ function CallFacts({ call, status, close }) {
     <${Result} ...${{ call, servers: status.servers }} />
     <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
     <p class="note">Its link: <code ref=${box}>${address}</code></p>
-    ${isOfTool(call) && html`<${CalledTool} ...${{ call, keys: status.keys ?? [] }} />`}
+    ${call.method === "tools/call" && call.server && call.target && html`<${CalledTool} ...${{ call, keys: status.keys ?? [] }} />`}
     <${Copy} button="Copy the link" text=${address} box=${box} />
     <p class="note">${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is configured to.</p>
   <//>`;
@@ -267,7 +277,7 @@ function Result({ call, servers }) {
 
 /** What the client was told of the tool that it called, beside the server's own definition. */
 class CalledTool extends Component {
-  tool = toolOf(this.props.call);
+  tool = { server: this.props.call.server, name: this.props.call.upstreamName ?? this.props.call.target };
 
   async componentDidMount() {
     try {

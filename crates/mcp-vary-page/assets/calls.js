@@ -41,12 +41,19 @@ export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
 
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
 
+/** The first line of what the client read of an error. */
+export const firstLine = (error) => error?.split("\n")[0];
+
 /** What names a call in an address. Numbers begin anew when Vary starts, so the second is a part of it. */
 export const keyOf = ({ id, at }) => `${id}-${Math.floor(at)}`;
 export const timeOfKey = (key) => Number(key.split("-")[1]);
 
 /** The call that a key names. Each time that Vary is asked, the milliseconds may be others. */
 export const callOf = (calls, key) => calls.find((it) => it.id === Number(key.split("-")[0]) && Math.abs(it.at - timeOfKey(key)) < 2);
+
+/** The periods to choose from, by their minutes, and the longest of which the list has each call. */
+export const PERIODS = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
+export const longestPeriod = () => Object.keys(PERIODS).findLast((minutes) => callsWith({ minutes }).length < MOST_CALLS) ?? "1";
 
 /** What narrows the list, by the parameter of the address that has what is wanted. Without `to`, `from` is one minute. */
 const FILTERS = {
@@ -58,7 +65,7 @@ const FILTERS = {
   tool: (call, wanted) => call.target === wanted,
   q: (call, wanted) => wanted.trim().split(/\s+/).map(matcher).every((matches) => textsOf(call).some(matches)),
   minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
-  from: (call, wanted, params) => call.at >= secondsOf(wanted) && (params.get("to") || call.at < secondsOf(wanted) + 60),
+  from: (call, wanted, params) => call.at >= secondsOf(wanted) && (secondsOf(params.get("to")) > 0 || call.at < secondsOf(wanted) + 60),
   to: (call, wanted) => call.at < secondsOf(wanted) + 60,
 };
 
@@ -66,14 +73,21 @@ const FILTERS = {
 const textsOf = (call) =>
   [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, outcomeOf(call), call.error].filter(Boolean);
 
-/** The filters that the address has. */
-const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
+/** How the filters that are times are read. */
+const TIMES_OF = { minutes: Number, from: secondsOf, to: secondsOf };
+
+/** The filters that the address has. A time that is not understood filters nothing; the view says so. */
+export const filtersOf = (params) =>
+  Object.keys(FILTERS).filter((name) => params.get(name) && !Number.isNaN(TIMES_OF[name]?.(params.get(name))));
 
 /** The calls that an address wants, whatever it says of the filters that are left out. */
 export function narrowed(calls, params, leftOut = []) {
   const names = filtersOf(params).filter((name) => !leftOut.includes(name));
   return calls.filter((call) => names.every((name) => FILTERS[name](call, params.get(name), params)));
 }
+
+/** The calls that a link with these filters leads to. */
+export const callsWith = (filters) => narrowed(log.calls ?? [], new URLSearchParams(filters));
 
 /** The calls that Vary keeps, too. */
 function kept(calls) {
@@ -88,6 +102,8 @@ function kept(calls) {
 class CallLog {
   /** The latest first; absent until they are read. */
   calls;
+  /** Where the older ones are; absent without an audit log, and for those who may not know it. */
+  auditFile;
   dropped = 0;
   waiting = [];
 
@@ -122,9 +138,9 @@ class CallLog {
 
   /** Gets the calls that ended before the stream began. After a restart they are those of the new process. */
   async load() {
-    const { calls } = await get("/api/last-calls");
+    const { calls, auditFile } = await get("/api/last-calls");
     this.loaded = new Set(calls.map(({ id }) => id));
-    this.calls = calls;
+    Object.assign(this, { calls, auditFile });
     this.waiting = [];
     this.dropped = 0;
     this.changed();

@@ -47,12 +47,29 @@ export function minuteOfDay(seconds) {
   return at.toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit" });
 }
 
-/** A minute as an address has it, `2026-11-29T09:31Z`, and the second at which it begins. */
-export const addressOfMinute = (seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 16)}Z`;
-export const secondsOf = (text) => Date.parse(text) / 1000;
+/** When Vary started, which is when what it counts begins. */
+export const startOf = ({ uptime }) => minuteOfDay(Date.now() / 1000 - uptime);
 
-/** The minute of today with a time of day such as `09:31`, as an address has it. */
-export const minuteOfToday = (time) => addressOfMinute(new Date().setHours(...time.split(":"), 0, 0) / 1000);
+/** A minute as an address has it, `2026-11-29T09:31Z`, and the second at which it begins; `NaN` for another text. */
+export const addressOfMinute = (seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 16)}Z`;
+export const secondsOf = (text) => (/^[-\d]{10}T[:\d]{5}Z$/.test(text) ? Date.parse(text) / 1000 : NaN);
+
+/** A minute as a person may write it, with its day unless that is today; nothing for `NaN`. */
+export function writtenMinute(seconds) {
+  const [day, time] = new Date(seconds * 1000).toLocaleString("sv").slice(0, 16).split(" ");
+  return seconds > 0 ? [day !== new Date().toLocaleDateString("sv") && day, time].filter(Boolean).join(" ") : "";
+}
+
+/** What a person may write for a minute, as a sentence has it. */
+export const TIMES = "14:05, 2026-11-29 14:05, 10m ago or 2h ago";
+
+/** The second at which the minute begins that a person wrote as one of `TIMES`; `NaN` for another text. */
+export function secondsOfWritten(text) {
+  const [, number, unit] = text.match(/^(\d{1,4}) ?(m|min|h) ago$/) ?? [];
+  if (number) return Math.floor(Date.now() / 60_000 - number * (unit === "h" ? 60 : 1)) * 60;
+  const [, day = new Date().toLocaleDateString("sv"), time] = text.match(/^(\d{4}-\d\d-\d\d)?[ T]?(\d?\d:\d\d)$/) ?? [];
+  return Date.parse(`${day}T${time?.padStart(5, "0")}`) / 1000;
+}
 
 /** From here on, a multiple says more than a percentage. */
 const MANIFOLD = 10;

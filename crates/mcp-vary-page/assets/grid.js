@@ -3,8 +3,6 @@
 
 import { Component, createRef, html } from "./dom.js";
 
-/** The height of a row in rem, before it is rounded to pixels; the style sheet has the same. */
-const ROW_HEIGHT = 1.75;
 /** Rows above and below those in sight, so that scrolling shows no gaps. */
 const MARGIN = 12;
 /** What the views say of the keys. */
@@ -23,7 +21,6 @@ export class Grid extends Component {
 
   componentDidMount() {
     if (this.props.handle) this.props.handle.current = this;
-    this.rowHeight = Math.round(ROW_HEIGHT * parseFloat(getComputedStyle(document.documentElement).fontSize));
     this.resized = new ResizeObserver(() => this.measure());
     this.resized.observe(this.box.current);
     this.measure();
@@ -36,6 +33,7 @@ export class Grid extends Component {
   /** The rows in sight are those between the sticky head and foot. */
   measure() {
     const box = this.box.current;
+    this.rowHeight = parseFloat(getComputedStyle(box).getPropertyValue("--row"));
     const height = (part) => box.querySelector(part)?.offsetHeight ?? 0;
     this.covered = { head: height("thead"), foot: height("tfoot") };
     this.setState({ height: box.clientHeight - this.covered.head - this.covered.foot }, () => {
@@ -149,6 +147,7 @@ export class Grid extends Component {
       key: column.id,
       class: column.kind,
       "data-cell": id,
+      role: index === 0 ? "rowheader" : "gridcell",
       tabindex: id === entry ? 0 : -1,
       "aria-selected": open ? String(!!selected?.(row, column)) : undefined,
       onFocus: () => this.setState({ row: at, column: index }),
@@ -162,7 +161,7 @@ export class Grid extends Component {
 
   renderRow(row, at, entry) {
     const columns = this.isHeading(row) ? this.props.columns.slice(0, 1) : this.props.columns;
-    return html`<tr key=${at} class=${this.isHeading(row) || this.props.isGroup?.(row) ? "group" : ""} aria-rowindex=${at + 2}>
+    return html`<tr key=${at} role="row" class=${this.isHeading(row) || this.props.isGroup?.(row) ? "group" : ""} aria-rowindex=${at + 2}>
       ${columns.map((column, index) => this.renderCell(row, at, column, index, entry))}
     </tr>`;
   }

@@ -1,7 +1,7 @@
 // The history of an experiment: for each arm the difference to the control over time, with its interval.
 
 import { html } from "./dom.js";
-import { count } from "./format.js";
+import { count, minuteOfDay } from "./format.js";
 import { interval, signed } from "./metric.js";
 import { PlainTable } from "./parts.js";
 import { Name, plain } from "./text.js";
@@ -88,7 +88,5 @@ function rowsOf(drawn, metric) {
   });
 }
 
-/** A moment in seconds since 1970 as day and time. */
-export function moment(seconds) {
-  return new Date(seconds * 1000).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
-}
+/** A moment in seconds since 1970, with its day unless that is today. */
+export const moment = minuteOfDay;

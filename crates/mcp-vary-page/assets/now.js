@@ -1,30 +1,31 @@
 // The view of now: how many servers and calls there are, who makes them, and what was saved.
 
 import { Calls } from "./call-list.js";
-import { MOST_CALLS, isError, log, narrowed } from "./calls.js";
+import { MOST_CALLS, PERIODS, callsWith, log, longestPeriod } from "./calls.js";
 import { Component, html } from "./dom.js";
-import { count, plural, share, spaced, timeOfDay } from "./format.js";
+import { count, plural, share, spaced, startOf, timeOfDay } from "./format.js";
 import { CallCount, Pending, PlainTable, Table } from "./parts.js";
 import { link } from "./route.js";
 import { ServerProblems, Servers } from "./servers.js";
-import { Name, plain } from "./text.js";
+import { Name } from "./text.js";
 import { linkToClient } from "./who.js";
 
 export class Now extends Component {
   render({ status, error, failed, params }) {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
+    const since = html` <span class="mark">counted since ${startOf(status)}</span>`;
     return html`
-      <${Tiles} servers=${status.servers} savings=${status.savings} />
+      <${Tiles} status=${status} />
       <${ServerProblems} status=${status} />
       <div class="now">
         <${Calls} ...${{ failed, params, status }} changed=${() => this.setState({})} />
         <div class="aside">
-          <${Servers} servers=${status.servers} />
-          <${Clients} clients=${status.clients} />
-          ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
+          <${Servers} servers=${status.servers} since=${since} />
+          <${Clients} clients=${status.clients} since=${since} />
+          ${status.people?.length > 0 && html`<${People} people=${status.people} since=${since} />`}
         </div>
         <div>
-          <${Savings} savings=${status.savings} />
+          <${Savings} savings=${status.savings} since=${since} />
           <${Counts} status=${status} />
         </div>
       </div>
@@ -34,19 +35,22 @@ export class Now extends Component {
 
 const LAST_MINUTE = { minutes: "1" };
 
-/** The numbers that one looks at first. */
-function Tiles({ servers, savings }) {
+/** The numbers that one looks at first. Each link leads to what it counts. */
+function Tiles({ status }) {
+  const { servers, savings } = status;
   const up = servers.filter(({ state }) => state === "up" || state === "per-user").length;
-  const { calls } = log;
-  const recent = calls && narrowed(calls, new URLSearchParams(LAST_MINUTE)).length;
+  const period = { minutes: longestPeriod() };
+  const name = PERIODS[period.minutes];
+  const number = (filters, what) => html`<${CallCount} number=${log.calls && callsWith(filters).length} ...${{ filters, what }} />`;
+  const isCut = callsWith(LAST_MINUTE).length >= MOST_CALLS;
   return html`<dl class="tiles">
-    <div><dt>servers up</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
-    <div><dt>calls in the last minute${recent >= MOST_CALLS && ", at least"}</dt><dd><${CallCount} number=${recent} filters=${LAST_MINUTE} what="calls of the last minute" /></dd></div>
+    <div><dt>servers up now</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
+    <div><dt>calls in the last minute${isCut && ", at least"}</dt><dd>${number(LAST_MINUTE, "calls of the last minute")}</dd></div>
     <div>
-      <dt>calls failed</dt>
-      <dd><${CallCount} number=${calls?.filter(isError).length} filters=${{ outcome: "error" }} what="errors" /> of <${CallCount} number=${calls?.length} filters=${{}} what="all calls" /></dd>
+      <dt>calls failed in ${name}</dt>
+      <dd>${number({ outcome: "error", ...period }, `errors of ${name}`)} of ${number(period, `calls of ${name}`)}</dd>
     </div>
-    <div><dt>tokens saved</dt><dd>${count(saved(savings.total))}</dd></div>
+    <div><dt>tokens saved since ${startOf(status)}</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;
 }
 
@@ -58,24 +62,26 @@ function PersonLink({ person }) {
   return html`<a href=${link("now", { person })}><${Name} value=${person} limit=${40} /></a>`;
 }
 
-function Clients({ clients }) {
+function Clients({ clients, since }) {
   const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
   const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
   const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => [
-    client.name ? html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}><${Name} value=${client.name} limit=${60} /></a>` : html`<i class="faint">sends no name</i>`,
+    html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>
+      ${client.name ? html`<${Name} value=${client.name} limit=${60} />` : html`<i>sends no name</i>`}
+    </a>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
-    html`<${Why} ...${{ client, reason }} seen=${{ variant, reason, variantRule: rule, at: last }} />`,
+    reason ? `by ${reason}` : "–",
     count(requests),
     client.name ? html`<${CallCount} number=${calls} filters=${{ client: client.name }} what=${`calls of ${client.name}`} />` : count(calls),
     timeOfDay(last),
   ]);
   const empty = html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`;
-  return html`<${Table} title="Clients" ...${{ columns, rows, empty }} />`;
+  return html`<${Table} title="Clients" ...${{ since, columns, rows, empty }} />`;
 }
 
 /** With `auth`: who, by the name that the operator gave. */
-function People({ people }) {
+function People({ people, since }) {
   const columns = ["person", "#requests", "#calls", "#refused calls", "#tokens of results", "last"];
   const rows = people.toSorted(byName((it) => it.person)).map(({ person, requests, calls, refused, tokens, last }) => [
     html`<${PersonLink} person=${person} />`,
@@ -85,14 +91,14 @@ function People({ people }) {
     count(tokens),
     timeOfDay(last),
   ]);
-  return html`<${Table} title="People" ...${{ columns, rows }} />`;
+  return html`<${Table} title="People" ...${{ since, columns, rows }} />`;
 }
 
 /** The tokens that lists and results cost less. */
 const saved = (cost) => Math.max(0, cost.without - cost.with);
 
 /** What clients saved since the start, and all of them on each of the last days. */
-function Savings({ savings: { clients, days } }) {
+function Savings({ savings: { clients, days }, since }) {
   const costs = (cost) => [count(cost.with), count(cost.without), count(saved(cost)), share(saved(cost), cost.without)];
   const figures = ["#tokens", "#without Vary", "#saved", "#share"];
   const sorted = clients.toSorted(byName(({ client, person }) => [client, person].join(" ")));
@@ -105,17 +111,11 @@ function Savings({ savings: { clients, days } }) {
   if (rows.length === 0 && byDay.length === 0) return null;
   const sum = byDay.reduce((total, [, cost]) => total + saved(cost), 0);
   const empty = "No list and no result yet since the start.";
-  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ rows, empty }} />
+  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ since, rows, empty }} />
     ${byDay.length > 0 && html`<details>
       <summary>In the last 30 days: ${plural(sum, "token")}</summary>
       <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />
     </details>`}`;
-}
-
-/** What selected the variant of a client, and the link to the explanation. */
-function Why({ client, reason, seen }) {
-  const by = reason ? `by ${reason}` : "explain";
-  return html`<a href=${linkToClient(client, seen)} aria-label=${`${by}: what ${plain(client.name) || "this client"} gets`}>${by}</a>`;
 }
 
 /** The members of the status that count what the gateway holds. */

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
 import { count } from "./format.js";
 import { link } from "./route.js";
-import { plain } from "./text.js";
+import { Folded, plain } from "./text.js";
 
 /** A view of what Vary answers at its `path`, which is read every five seconds. */
 export class Polled extends Component {
@@ -44,13 +44,16 @@ export function Pending({ what, error }) {
 }
 
 /** A table with a heading; `empty` says what to do as long as it has no rows. `label` is the title without elements. */
-export function Table({ title, label = title, note, columns, rows, empty }) {
+export function Table({ title, label = title, since, note, columns, rows, empty }) {
   return html`<section>
-    <h2>${title}</h2>
+    <h2>${title}${since}</h2>
     ${note && html`<div class="note">${note}</div>`}
     ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<${PlainTable} ...${{ label, columns, rows }} />`}
   </section>`;
 }
+
+/** The rows of a long table that are shown at first; it would be strange to hide only one or two. */
+const FIRST_ROWS = 10;
 
 /** What the first character of a column's name says of its cells. */
 const KINDS = { "#": "number", "~": "prose" };
@@ -61,7 +64,7 @@ const KINDS = { "#": "number", "~": "prose" };
  */
 export function PlainTable({ label, columns, rows }) {
   const cellClass = (at) => KINDS[columns[at][0]] ?? "";
-  return html`<div class="wide" tabindex="0" role="region" aria-label=${label}>
+  const show = (isWhole) => html`<div class="wide" tabindex="0" role="region" aria-label=${label}>
     <table class="plain">
       <thead>
         <tr>
@@ -69,7 +72,7 @@ export function PlainTable({ label, columns, rows }) {
         </tr>
       </thead>
       <tbody>
-        ${rows.map(
+        ${rows.slice(0, isWhole ? rows.length : FIRST_ROWS).map(
           (cells) => html`<tr>
             ${cells.map((cell, at) => (at === 0 ? html`<th scope="row">${cell}</th>` : html`<td class=${cellClass(at)}>${cell}</td>`))}
           </tr>`,
@@ -77,6 +80,7 @@ export function PlainTable({ label, columns, rows }) {
       </tbody>
     </table>
   </div>`;
+  return html`<${Folded} isLong=${rows.length > FIRST_ROWS + 2} all=${rows.length}>${show}<//>`;
 }
 
 /** A number of calls as the link to them. */

@@ -6,7 +6,7 @@ import { Component, createRef, html } from "./dom.js";
 import { count, milliseconds, saving } from "./format.js";
 import { Choice, Copy, PlainTable } from "./parts.js";
 import { link } from "./route.js";
-import { LongText, Name, plain, visible } from "./text.js";
+import { Folded, LongText, Name, plain, visible } from "./text.js";
 
 /** Texts that have less in common are shown as they are: a word diff of them says nothing. */
 const ALIKE = 0.6;
@@ -169,27 +169,24 @@ function contentText(blocks) {
 /** One part. `text` is absent if the result has none, `before` is `null` if the other one has none. */
 class Part extends Component {
   /** Words are not compared again with each reading of the status. */
-  shouldComponentUpdate(next, state) {
-    return next.text !== this.props.text || next.before !== this.props.before || state.isOpen !== this.state.isOpen;
+  shouldComponentUpdate(next) {
+    return next.text !== this.props.text || next.before !== this.props.before;
   }
 
-  render({ name, text, before, of }, { isOpen }) {
+  render({ name, text, before, of }) {
     const title = html`<${Name} value=${name} limit=${60} />`;
     if (text === undefined) return html`<h4>${title}</h4><p class="note">Only in the baseline.</p>`;
     if (text === "") return html`<h4>${title}</h4><p class="note">Empty${before ? "; not in the baseline" : ""}.</p>`;
     const isLong = text.length > MOST_SHOWN || (before?.length ?? 0) > MOST_SHOWN;
-    const cut = (whole) => (isOpen ? whole : whole.slice(0, MOST_SHOWN));
     const isDiff = typeof before === "string" && text !== before && likeness(before.slice(0, MOST_SHOWN), text.slice(0, MOST_SHOWN)) >= ALIKE;
+    const show = (isWhole) => {
+      const [old, shown] = [before, text].map((it) => (isWhole ? it : it?.slice(0, MOST_SHOWN)));
+      return isDiff ? html`<${Diff} before=${old} after=${shown} />` : html`<bdi class="block" dir="auto">${visible(shown, true)}</bdi>`;
+    };
     return html`
       <h4>${title}${" "}<span class="mark">${relation(text, before, isDiff)}</span></h4>
       <div class=${`definition ${name === "content" ? "" : "code"} ${name === "isError" ? "bad" : ""}`} data-part=${name} tabindex="0" role="region" aria-label=${`${plain(name)} for ${plain(of)}`}>
-        ${isDiff
-          ? html`<${Diff} before=${cut(before)} after=${cut(text)} />`
-          : html`<bdi class="block" dir="auto">${visible(cut(text), true)}</bdi>`}
-        ${isLong &&
-        html`<button type="button" class="quiet" aria-expanded=${String(!!isOpen)} onClick=${() => this.setState({ isOpen: !isOpen })}>
-          ${isOpen ? "show less" : `show all ${count(text.length)} characters`}
-        </button>`}
+        <${Folded} isLong=${isLong} all=${`${count(text.length)} characters`}>${show}<//>
       </div>
     `;
   }

@@ -1,31 +1,18 @@
 // The servers of the view of now: which work, why others do not, and what their operator should do.
 
 import { post } from "./api.js";
-import { isError, log, outcomeOf } from "./calls.js";
+import { PERIODS, callsWith, failures, firstLine, isError, longestPeriod, outcomeOf } from "./calls.js";
 import { Component, html } from "./dom.js";
 import { count, duration, milliseconds, plural, share, timeOfDay } from "./format.js";
-import { CallCount, PlainTable, Problem, Table } from "./parts.js";
-import { LongText, Name, plain, visible } from "./text.js";
+import { CallCount, Problem, Table } from "./parts.js";
+import { Folded, LongText, Name, plain, visible } from "./text.js";
 
-/** The most servers that are all shown, whatever their state. */
-const FEW_SERVERS = 10;
-
-/** Servers with problems come first, then those with errors. Of many, the others are folded. */
-export function Servers({ servers }) {
+/** Servers with problems come first, then those with errors. */
+export function Servers({ servers, since }) {
   const columns = servers.some(({ skills }) => skills) ? [...SERVER_COLUMNS, "skills"] : SERVER_COLUMNS;
-  const row = (server) => serverRow(server).slice(0, columns.length);
-  const sorted = servers.toSorted((a, b) => kindOf(a) - kindOf(b));
-  const shown = sorted.filter((it) => servers.length <= FEW_SERVERS || kindOf(it) < KINDS.length);
-  const others = sorted.slice(shown.length);
-  const empty = servers.length > 0 ? "All servers work." : html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
-  return html`
-    <${Table} title="Servers" rows=${shown.map(row)} ...${{ columns, empty }} />
-    ${others.length > 0 &&
-    html`<details>
-      <summary>${plural(others.length, "server")} without problems</summary>
-      <${PlainTable} label="Servers without problems" rows=${others.map(row)} columns=${columns} />
-    </details>`}
-  `;
+  const rows = servers.toSorted((a, b) => kindOf(a) - kindOf(b)).map((server) => serverRow(server).slice(0, columns.length));
+  const empty = html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
+  return html`<${Table} title="Servers" ...${{ since, columns, rows, empty }} />`;
 }
 
 const SERVER_COLUMNS = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95"];
@@ -44,8 +31,8 @@ function serverRow({ name, state, since, tools, calls, skills }) {
   ];
 }
 
-/** The most servers whose errors are shown above the calls. */
-const MOST_WITH_ERRORS = 4;
+/** The problems that are shown at first, and above the calls the most servers and clients with errors only. */
+const [FIRST_PROBLEMS, MOST_WITH_ERRORS] = [6, 4];
 
 /** Why servers are down and when Vary tries again, what else their operator should do, and which servers have errors. */
 export class ServerProblems extends Component {
@@ -58,18 +45,40 @@ export class ServerProblems extends Component {
     await post(`/api/retry?${new URLSearchParams({ server: name })}`, {}).catch((error) => note({ error }));
   };
 
-  render({ status: { servers, retries, missingKeys = [] }, most = MOST_WITH_ERRORS }, { tried }) {
+  render({ status: { servers, retries, missingKeys = [], audit }, most = MOST_WITH_ERRORS }, { tried }) {
     const isShown = (server) => tried[server.name] || problemsOf(server).length > 0;
     const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).slice(0, most);
-    const shown = [...servers.filter(isShown), ...failing];
     const retry = retries && this.retry;
+    const items = [...servers.filter(isShown), ...failing].map(
+      (server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry }} tried=${tried[server.name]} />`,
+    );
+    items.push(...failingClients().slice(0, most));
+    const show = (isWhole) =>
+      html`<ul class="server-problems" aria-label="Server problems, and clients that fail often">${isWhole ? items : items.slice(0, FIRST_PROBLEMS)}</ul>`;
     return html`
       ${missingKeys.map((why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`)}
-      ${shown.length > 0
-        ? html`<ul class="server-problems" aria-label="Server problems">${shown.map((server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry }} tried=${tried[server.name]} />`)}</ul>`
+      ${audit?.error && html`<p class="problem"><strong>The audit log cannot be written.</strong> <${LongText} value=${audit.error} /></p>`}
+      ${items.length > 0
+        ? html`<${Folded} isLong=${items.length > FIRST_PROBLEMS + 2} all=${items.length}>${show}<//>`
         : servers.length > 0 && html`<p class="note">All servers can be used.</p>`}
     `;
   }
+}
+
+/** The share of errors, and their number, from which a client fails often. */
+const [OFTEN, FEWEST_ERRORS] = [0.25, 3];
+
+/** The clients that fail often lately, those with the most errors first. */
+function failingClients() {
+  const minutes = longestPeriod();
+  const byClient = [...Map.groupBy(callsWith({ minutes }), ({ client }) => client?.name)].map(([name, calls]) => ({ name, calls, ...failures(calls) }));
+  const often = byClient.filter(({ name, calls, errors }) => name && errors >= FEWEST_ERRORS && errors >= OFTEN * calls.length);
+  return often.sort((a, b) => b.errors - a.errors).map(({ name, calls, errors }) => html`<li key=${`client ${name}`} class="errors"><div>
+    client <strong><${Name} value=${name} limit=${60} /></strong> failed
+    ${" "}<${CallCount} number=${errors} filters=${{ client: name, outcome: "error", minutes }} what=${`errors of ${name}`} />
+    ${" "}of ${plural(calls.length, "call")} in ${PERIODS[minutes]} (${share(errors, calls.length)})
+    ${lastError(calls)}
+  </div></li>`);
 }
 
 /** The problems and errors of a server, and the button that has Vary try it at once. */
@@ -106,10 +115,14 @@ function outcomeOfTry(server, tried) {
 
 /** How many calls of a server failed, and what the last of them answered. */
 function errorsOf({ name, calls }) {
-  const last = log.calls?.find((it) => it.server === name && isError(it));
   const number = html`<${CallCount} number=${calls.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${name}`} />`;
-  return html`failed ${number} of ${plural(calls.count, "call")} (${share(calls.errors, calls.count)})
-    <div class="last">${last ? html`${timeOfDay(last.at)} <${Name} value=${last.error ?? outcomeOf(last)} limit=${200} />` : "\u00A0"}</div>`;
+  return html`failed ${number} of ${plural(calls.count, "call")} (${share(calls.errors, calls.count)})${lastError(callsWith({ server: name }))}`;
+}
+
+/** When the last of some calls failed, and what it answered; a line in any case, so that nothing moves. */
+function lastError(calls) {
+  const last = calls.find(isError);
+  return html`<div class="last">${last ? html`${timeOfDay(last.at)} <${Name} value=${firstLine(last.error) ?? outcomeOf(last)} limit=${200} />` : "\u00A0"}</div>`;
 }
 
 /** What does not work at a server, in sentences without its name. */

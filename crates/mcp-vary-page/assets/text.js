@@ -48,18 +48,20 @@ function withCode(text) {
 }
 
 /** A text of any length: the beginning, and a button that shows everything. `isSentence` is for what Vary wrote. */
-export class LongText extends Component {
-  render({ value, limit = 600, isSentence = false }, { isOpen }) {
-    const text = String(value);
-    if (text === "") return html`<i class="faint">empty</i>`;
-    const shown = isOpen ? text : cut(text, limit);
-    const toggle = () => this.setState({ isOpen: !isOpen });
-    return html`
-      <bdi class="name" dir="auto">${isSentence ? withCode(shown) : visible(shown)}</bdi>
-      ${text.length > limit &&
-      html` <button type="button" class="quiet" onClick=${toggle} aria-expanded=${String(!!isOpen)}>
-        ${isOpen ? "show less" : `show all ${count(text.length)} characters`}
-      </button>`}
-    `;
+export function LongText({ value, limit = 600, isSentence = false }) {
+  const text = String(value);
+  const show = (isWhole) => html`<${Name} ...${{ value: text, isSentence }} limit=${isWhole ? Infinity : limit} />`;
+  return html`<${Folded} isLong=${text.length > limit} all=${`${count(text.length)} characters`}>${show}<//>`;
+}
+
+/** A text or a list, of which a button shows all. `children` draws it, whole or not. */
+export class Folded extends Component {
+  toggle = () => this.setState(({ isOpen }) => ({ isOpen: !isOpen }));
+
+  render({ isLong, all, children: show }, { isOpen }) {
+    const button = html` <button type="button" class="quiet" onClick=${this.toggle} aria-expanded=${String(!!isOpen)}>
+      ${isOpen ? "show less" : `show all ${all}`}
+    </button>`;
+    return html`${show(isOpen || !isLong)}${isLong && button}`;
   }
 }
