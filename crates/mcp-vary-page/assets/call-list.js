@@ -88,13 +88,13 @@ export class Calls extends Component {
       <${Filters} ...${{ params, all }} />
       <div ref=${this.list}>
         <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} chosen=${chosen} />
-        ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">None of the calls that Vary keeps. <a href=${link("now")}>Clear the filters</a></p>`}
+        ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">No call that Vary keeps matches the filters. <a href=${link("now")}>Clear the filters</a></p>`}
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
           <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all, calls)} rows=${calls} cell=${callCell}
             open=${(call) => go(linkWith({ call: keyOf(call) }))} selected=${(call) => call.id === open?.id} />
           ${open && html`<${CallFacts} key=${open.id} call=${open} status=${status} close=${this.close} />`}
         </div>`}
-        <${ByTool} ...${{ calls, params }} />
+        ${calls.length > 0 && html`<${ByTool} ...${{ calls, params }} />`}
         <div class="choices note">
           <${CheckBox} checked=${this.state.paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
           <span>Vary keeps the last ${count(MOST_CALLS)} since it started at ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} that Vary refused. <${Earlier} status=${status} /></span>
@@ -123,9 +123,7 @@ const COLUMNS = [
 
 /** Without `auth` there are no people. Where all calls failed, their errors have the room of what matters less. */
 const columnsOf = (all, calls) =>
-  COLUMNS.filter(({ id }) => (id === "principal" ? all.some((it) => it.principal) : !OF_ANSWERS.includes(id) || !calls.every(isError)));
-
-const OF_ANSWERS = ["variant", "durationMs"];
+  COLUMNS.filter(({ id }) => (id === "principal" ? all.some((it) => it.principal) : !["variant", "durationMs"].includes(id) || !calls.every(isError)));
 
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);

@@ -33,7 +33,9 @@ export function TokenChart({ catalog, variants }) {
       <tbody>
         ${variants.map(
           (variant) => html`<tr key=${variant.id}>
-            <th scope="row"><${Name} value=${variant.id} limit=${40} /> <${Standing} variant=${variant} /></th>
+            <th scope="row">
+              <${Name} value=${variant.id} limit=${40} /> ${variant.status !== "stable" && html`<span class="mark">${variant.status}</span>`}
+            </th>
             <td class="number">${count(variant.tokens)}</td>
             <td class="number">${variant.id === baseline ? "baseline" : saving(variant.tokens, base)}</td>
             <td class="number tools">${count(variant.tools)}</td>
@@ -45,9 +47,6 @@ export function TokenChart({ catalog, variants }) {
     <${Legend} ...${{ servers, used }} hasTools=${catalog.own.length > 0} />
   </section>`;
 }
-
-/** What should be known of a variant that is not stable. */
-const Standing = ({ variant }) => variant.status !== "stable" && html`<span class="mark">${variant.status}</span>`;
 
 function Bar({ variant, servers, most }) {
   const parts = servers.map((server) => [plain(server), variant.byServer[server] ?? 0, color(servers, server)]);
@@ -101,7 +100,7 @@ export function CallChart({ all, calls, chosen }) {
     <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
     <figcaption class="note">
       <span>${minuteOfDay(60 * start)}</span>
-      <span><${Swatch} kind="errors" /> errors, <${Swatch} kind="denied" /> denied, each ${width > 1 ? plural(width, "minute") : "minute"}</span>
+      <span><${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied · a bar is ${width > 1 ? plural(width, "minute") : "a minute"}</span>
       <span>${minuteOfDay(60 * last)}</span>
     </figcaption>
   </figure>`;

@@ -3,7 +3,7 @@
 import { post } from "./api.js";
 import { PERIODS, callsWith, failures, firstLine, isError, longestPeriod, outcomeOf } from "./calls.js";
 import { Component, html } from "./dom.js";
-import { count, duration, milliseconds, plural, share, timeOfDay } from "./format.js";
+import { count, duration, milliseconds, plural, share, startOf, timeOfDay } from "./format.js";
 import { CallCount, Problem, Table } from "./parts.js";
 import { Folded, LongText, Name, plain, visible } from "./text.js";
 
@@ -45,12 +45,13 @@ export class ServerProblems extends Component {
     await post(`/api/retry?${new URLSearchParams({ server: name })}`, {}).catch((error) => note({ error }));
   };
 
-  render({ status: { servers, retries, missingKeys = [], audit }, most = MOST_WITH_ERRORS }, { tried }) {
+  render({ status, most = MOST_WITH_ERRORS }, { tried }) {
+    const { servers, retries, missingKeys = [], audit } = status;
     const isShown = (server) => tried[server.name] || problemsOf(server).length > 0;
     const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).slice(0, most);
     const retry = retries && this.retry;
     const items = [...servers.filter(isShown), ...failing].map(
-      (server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry }} tried=${tried[server.name]} />`,
+      (server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry }} since=${startOf(status)} tried=${tried[server.name]} />`,
     );
     items.push(...failingClients().slice(0, most));
     const show = (isWhole) =>
@@ -82,10 +83,10 @@ function failingClients() {
 }
 
 /** The problems and errors of a server, and the button that has Vary try it at once. */
-function ServerProblem({ server, retry, tried }) {
+function ServerProblem({ server, retry, since, tried }) {
   const { name, state, stderr, nextAttempt } = server;
   const problems = problemsOf(server);
-  const sentences = [...problems, ...(hasErrors(server) ? [errorsOf(server)] : [])];
+  const sentences = [...problems, ...(hasErrors(server) ? [errorsOf(server, since)] : [])];
   return html`<li class=${problems.length > 0 ? "" : "errors"}>
     <div>
       ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
@@ -114,9 +115,9 @@ function outcomeOfTry(server, tried) {
 }
 
 /** How many calls of a server failed, and what the last of them answered. */
-function errorsOf({ name, calls }) {
+function errorsOf({ name, calls }, since) {
   const number = html`<${CallCount} number=${calls.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${name}`} />`;
-  return html`failed ${number} of ${plural(calls.count, "call")} (${share(calls.errors, calls.count)})${lastError(callsWith({ server: name }))}`;
+  return html`failed ${number} of ${plural(calls.count, "call")} since ${since} (${share(calls.errors, calls.count)})${lastError(callsWith({ server: name }))}`;
 }
 
 /** When the last of some calls failed, and what it answered; a line in any case, so that nothing moves. */
