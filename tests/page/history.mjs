@@ -22,14 +22,17 @@ const recorded = CALLS.map(([minute, second, members], at) => ({
   client: { name: "claude-code", version: "2" }, principal: "ann", variant: "compact", reason: "rule", outcome: "allowed", durationMs: 2, bytesIn: 1, bytesOut: 1, ...members,
 })).reverse();
 
+/** The members of the status of a gateway with an audit log. */
+const AUDITED = { audit: { written: 7 } };
+
 /** Runs the checks, each in a page of its own that gets these calls. */
 export async function callHistory({ browser, address, token, status }) {
-  const inPage = (title, run, { calls = recorded, view = "/now", ...options } = {}) => check(title, async () => {
+  const inPage = (title, run, { calls = recorded, view = "/now", auditFile = "/var/log/vary/audit.jsonl", statusOf = AUDITED, ...options } = {}) => check(title, async () => {
     const visitor = await Visitor.open(browser, await newAddress(address, token), options);
     const { page } = visitor;
-    await page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls } }));
+    await page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls, auditFile } }));
     await page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
-    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, audit: { written: 7 } } }));
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, ...statusOf } }));
     await page.evaluate((view) => (location.hash = view), view);
     await page.reload();
     await page.waitForFunction(() => document.querySelector(".calls :is(.grid, .empty)"));
@@ -72,7 +75,7 @@ export async function callHistory({ browser, address, token, status }) {
   for (const [what, key] of [["a call that is not kept", `99-${MINUTE}`], ["the number of a call of an earlier process", `2-${MINUTE - 300}`]]) {
     await inPage(`the address of ${what} says that it is not kept any more`, async ({ visitor }) => {
       const shown = await visitor.text(".calls .problem");
-      holds(/^The call of .*\d\d:\d\d is not kept any more\. The audit log has earlier ones: vary audit FILE --since 1h,/.test(shown), shown);
+      holds(/^The call of .*\d\d:\d\d is not kept any more\. Older calls: vary audit \/var\/log\/vary\/audit\.jsonl reads them from the audit log\.$/.test(shown), shown);
     }, { view: `/now?call=${key}` });
   }
 
@@ -94,8 +97,17 @@ export async function callHistory({ browser, address, token, status }) {
     await write("until", HERE(MINUTE + 60));
     await shows(5, 4, 3, 2, 1);
     await write("until", "25:00");
-    holds(await page.getByLabel("until").evaluate((it) => it.matches(":invalid")), "an hour that no day has is accepted");
-    await shows(5, 4, 3, 2, 1);
+    const problem = "“25:00” is not a time. Write 14:05, 2026-11-29 14:05, 10m ago or 2h ago.";
+    await page.getByRole("alert").filter({ hasText: problem }).waitFor({ timeout: 5_000 });
+    equal(await page.getByLabel("until").getAttribute("aria-invalid"), "true", "the mark of the field");
+    await shows(2, 1);
+    const times = { "1:05": /T..:05Z$/, "2026-11-28 14:05": /^2026-11-2[789]T..:05Z$/, "10m ago": /^....-..-..T..:..Z$/ };
+    for (const [text, address] of Object.entries(times)) {
+      await write("until", text);
+      await page.waitForFunction(() => !document.querySelector("#times"));
+      const to = new URLSearchParams(hash(page).split("?")[1]).get("to");
+      holds(address.test(to), `${text} is ${to}`);
+    }
     await page.getByRole("combobox", { name: "Time" }).selectOption({ label: "the last hour" });
     equal(await page.getByLabel("At", { exact: true }).inputValue(), "", "the field");
   });
@@ -162,9 +174,9 @@ export async function callHistory({ browser, address, token, status }) {
 
   await inPage("the numbers above are those of the lists that they lead to", async ({ page, shows, visitor }) => {
     holds((await visitor.text(".tiles")).includes("3 of 7"), "they are not in the tile");
-    await page.getByRole("link", { name: "3: show errors", exact: true }).click();
+    await page.getByRole("link", { name: "3: show errors of the last hour", exact: true }).click();
     await shows(5, 4, 3);
-    await page.getByRole("link", { name: "7: show all calls" }).click();
+    await page.getByRole("link", { name: "7: show calls of the last hour" }).click();
     await shows(7, 6, 5, 4, 3, 2, 1);
   });
 
@@ -183,6 +195,42 @@ export async function callHistory({ browser, address, token, status }) {
 
   await inPage("an empty list says since when there is none, and where earlier calls are", async ({ visitor }) => {
     const shown = await visitor.text(".calls .empty");
-    holds(/^No call since Vary started at .*\d\d:\d\d\. .* The audit log has earlier ones: vary audit FILE --since 1h,/.test(shown), shown);
-  }, { calls: [] });
+    holds(/^No call since Vary started at .*\d\d:\d\d\. .* Older calls: vary audit '\/srv\/the log\.jsonl' reads them/.test(shown), shown);
+  }, { calls: [], auditFile: "/srv/the log.jsonl" });
+
+  const notes = {
+    "where the audit log is not a file that one may know": [AUDITED, "Older calls are where audit in the configuration sends them."],
+    "without an audit log": [{ audit: undefined }, "To keep older calls, set audit: {to: file /var/log/vary/audit.jsonl} in the configuration."],
+  };
+  for (const [where, [statusOf, expected]] of Object.entries(notes)) {
+    await inPage(`${where}, the end of the list says what to do`, async ({ visitor }) => {
+      const shown = await visitor.text(".calls .choices.note");
+      holds(shown.endsWith(expected), shown);
+    }, { auditFile: null, statusOf });
+  }
+
+  await inPage("an error begins in the row of its call", async ({ page }) => {
+    const cell = page.locator(".calls .grid tbody tr", { hasText: "tool error" }).locator(".c-name");
+    equal(await cell.textContent(), "git_log disk full", "the cell");
+  });
+
+  await inPage("a client that fails often is above the calls, and leads to its errors", async ({ page, shows }) => {
+    const item = page.getByRole("list", { name: "clients that fail often" }).locator("li", { hasText: "claude-code" });
+    const shown = (await item.innerText()).replaceAll("\u00A0", " ");
+    holds(/^client claude-code failed 3 of 6 calls in the last hour \(50 %\)\n.* Unknown tool: gone$/.test(shown), shown);
+    await item.getByRole("link", { name: "3: show errors of claude-code" }).click();
+    await shows(5, 4, 3);
+    equal(hash(page), "#/now?client=claude-code&outcome=error&minutes=60", "the address");
+  });
+
+  const down = (at) => ({ name: `server-${at}`, state: "down", since: 9, reason: "refused", calls: { count: 0, errors: 0 } });
+  await inPage("of many servers and problems the first ones are shown, and all on demand", async ({ page }) => {
+    const problems = page.locator(".server-problems li", { hasText: "refused" });
+    const rows = page.getByRole("region", { name: "Servers", exact: true }).locator("tbody tr");
+    equal([await problems.count(), await rows.count()], [6, 10], "at first");
+    await page.getByRole("button", { name: "show all 24" }).click();
+    await page.getByRole("button", { name: "show all 25" }).click();
+    equal([await problems.count(), await rows.count()], [24, 24], "on demand");
+    equal(await page.getByRole("button", { name: "show less" }).count(), 2, "buttons");
+  }, { statusOf: { servers: Array.from({ length: 24 }, (_, at) => down(at)) } });
 }
