@@ -97,7 +97,7 @@ export class Calls extends Component {
         ${calls.length > 0 && html`<${ByTool} ...${{ calls, params }} />`}
         <div class="choices note">
           <${CheckBox} checked=${this.state.paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
-          <span>Vary keeps the last ${count(MOST_CALLS)} since it started at ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} that Vary refused. <${Earlier} status=${status} /></span>
+          <span>Vary keeps the last ${count(MOST_CALLS)} calls since it started at ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} that Vary refused. <${Earlier} status=${status} /></span>
         </div>
       </div>`;
   }

@@ -100,7 +100,7 @@ export function CallChart({ all, calls, chosen }) {
     <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
     <figcaption class="note">
       <span>${minuteOfDay(60 * start)}</span>
-      <span><${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied · a bar is ${width > 1 ? plural(width, "minute") : "a minute"}</span>
+      <span><${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied · ${plural(width, "minute")} a bar</span>
       <span>${minuteOfDay(60 * last)}</span>
     </figcaption>
   </figure>`;

@@ -19,7 +19,7 @@ export function History({ experiment }) {
   if (drawn.length === 0) return html`<p class="note">After some minutes, a chart here shows how the intervals move since the start of Vary.</p>`;
   const range = rangeOf(drawn.flatMap(({ points }) => points));
   return html`<section class="history">
-    <h3>${metric} over time, less that of <${Name} value=${arms[0].variant} limit=${40} /></h3>
+    <h3>Over time, how <b>${metric}</b> differs from <${Name} value=${arms[0].variant} limit=${40} /></h3>
     ${drawn.map((arm) => html`<${Chart} key=${arm.variant} ...${{ arm, metric, range }} />`)}
     <details>
       <summary>As a table</summary>
