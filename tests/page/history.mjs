@@ -229,7 +229,7 @@ export async function callHistory({ browser, address, token, status }) {
     const rows = page.getByRole("region", { name: "Servers", exact: true }).locator("tbody tr");
     equal([await problems.count(), await rows.count()], [6, 10], "at first");
     await page.getByRole("button", { name: "show all 24" }).click();
-    await page.getByRole("button", { name: "show all 25" }).click();
+    await page.getByRole("button", { name: "show all 25 problems" }).click();
     equal([await problems.count(), await rows.count()], [24, 24], "on demand");
     equal(await page.getByRole("button", { name: "show less" }).count(), 2, "buttons");
   }, { statusOf: { servers: Array.from({ length: 24 }, (_, at) => down(at)) } });
