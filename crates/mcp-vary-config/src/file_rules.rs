@@ -2,12 +2,24 @@
 
 use serde_json::Value as Json;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostics, Position};
 use crate::document;
 use crate::file_variants::to_json;
 use crate::yaml_text;
 
-/// The rules under `access` and `clients` in the file `name` with its text: what reports call each, and the rule on a line.
+/// A rule of a file as it is written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "callers name each member")]
+pub struct FileRule {
+    /// What reports call it: its name, or its position such as `access[0]`.
+    pub name: String,
+    /// The rule on a line.
+    pub text: String,
+    /// Where the rule begins.
+    pub at: Position,
+}
+
+/// The rules under `access` and `clients` in the file `name` with its text.
 ///
 /// Variables are not replaced, and the values of headers are omitted, since both can be secrets.
 ///
@@ -21,25 +33,28 @@ use crate::yaml_text;
 /// use mcp_vary_config::file_rules;
 ///
 /// let text = "clients:\n  - {headers: {X-Team: audit}, variant: compact}\naccess:\n  - name: readers\n    when: {groups: '*'}\n    deny: [x]\n";
-/// let rules = file_rules("vary.yaml", text)?;
-/// let clients = r#"{headers: {X-Team: "…"}, variant: compact}"#;
-/// let readers = r#"{name: readers, when: {groups: "*"}, deny: [x]}"#;
-/// assert_eq!(rules, [("clients[0]", clients), ("readers", readers)].map(|(rule, text)| (rule.into(), text.into())));
+/// let rules = file_rules("vary.yaml", text)?.into_iter();
+/// let shown = rules.map(|rule| format!("{}: {} {}", rule.at.line, rule.name, rule.text));
+/// let clients = r#"2: clients[0] {headers: {X-Team: "…"}, variant: compact}"#;
+/// let readers = r#"4: readers {name: readers, when: {groups: "*"}, deny: [x]}"#;
+/// assert_eq!(shown.collect::<Vec<_>>(), [clients, readers]);
 /// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
-pub fn file_rules(name: &str, text: &str) -> Result<Vec<(String, String)>, Diagnostics> {
+pub fn file_rules(name: &str, text: &str) -> Result<Vec<FileRule>, Diagnostics> {
     let root = document::read_file(name, text)?;
     let all = root.entries().iter();
     let sections = all.filter(|entry| matches!(&*entry.key, "access" | "clients"));
     let rules = sections.flat_map(|section| {
         let rules = section.node.items().iter();
         rules.enumerate().map(|(position, rule)| {
+            let at = rule.at;
             let rule = without_headers(to_json(rule));
-            let label = match rule["name"].as_str() {
+            let name = match rule["name"].as_str() {
                 Some(name) if section.key == "access" => name.to_owned(),
                 _ => format!("{}[{position}]", section.key),
             };
-            (label, yaml_text::flow(&rule))
+            let text = yaml_text::flow(&rule);
+            FileRule { name, text, at }
         })
     });
     Ok(rules.collect())

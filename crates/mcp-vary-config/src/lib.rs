@@ -64,7 +64,7 @@ mod yaml_text;
 pub use self::audit::digest;
 pub use self::effects::{Effect, effects};
 pub use self::file::{File, ProgramSettings, Source};
-pub use self::file_rules::{clients_of_variant, file_rules};
+pub use self::file_rules::{FileRule, clients_of_variant, file_rules};
 pub use self::file_variants::{DraftVariant, FileVariants};
 
 pub use self::import::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary_gateway::{Gateway, VariantConfig};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
@@ -54,15 +54,30 @@ pub trait VariantSource: Send + Sync {
     /// Why nothing is written.
     fn undo(&self) -> Result<(), String>;
 
-    /// The rules of the configuration as they are written, without secrets: what reports call each, and its text.
+    /// The rules of the configuration as they are written, without secrets.
     ///
     /// # Errors
     ///
     /// When the configuration cannot be read.
-    fn rules(&self) -> Result<Vec<(String, String)>, String>;
+    fn rules(&self) -> Result<Vec<WrittenRule>, String>;
 }
 
 mcp_vary_base::debug_by_name!(dyn VariantSource);
+
+/// A rule as it is written.
+#[derive(Clone, Debug, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "the program builds it")]
+pub struct WrittenRule {
+    /// What reports call it: its name, or its position such as `access[0]`.
+    #[serde(rename = "rule")]
+    pub name: String,
+    /// The rule on a line.
+    pub text: String,
+    /// The file.
+    pub file: String,
+    /// The line of the file at which the rule begins.
+    pub line: usize,
+}
 
 /// A variant as it is written.
 #[derive(Clone, Debug)]
@@ -168,11 +183,7 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
 /// The response to `GET /api/rules`.
 pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
     match source.rules() {
-        Ok(rules) => {
-            let written = rules.into_iter();
-            let all = written.map(|(rule, text)| json!({"rule": rule, "text": text}));
-            json_answer(&json!({"rules": all.collect::<Value>()}))
-        }
+        Ok(rules) => json_answer(&json!({"rules": rules})),
         Err(why) => failure(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }

@@ -33,6 +33,8 @@ mod response;
 mod review;
 mod suggest;
 
-pub use draft::{DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenVariant};
+pub use draft::{
+    DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenRule, WrittenVariant,
+};
 pub use page::GatewayPage;
 pub use suggest::{ToolKey, ToolUse, Usage, UsedCall};

@@ -59,7 +59,7 @@ async fn a_variant_that_is_put_back_changes_nothing() {
 }
 
 #[tokio::test]
-async fn rules_are_shown_as_they_are_written_without_secrets() {
+async fn rules_are_shown_as_they_are_written_with_their_lines_and_without_secrets() {
     let rules = "
 clients:
   - {headers: {X-Team: \"${TEAM:-secret}\"}, variant: reader}
@@ -70,9 +70,9 @@ access:
     let shown = Shown::with(&format!("{VARIANTS}{rules}")).await;
     let answer = shown.get("/api/rules").await.json();
     let expected = json!({"rules": [
-        {"rule": "clients[0]", "text": "{headers: {X-Team: \"…\"}, variant: reader}"},
-        {"rule": "access[0]", "text": "{when: {anyone: \"on\"}, allow: [\"*\"], deny: [\"delete_*\"]}"},
-        {"rule": "readers", "text": "{name: readers, when: {anyone: \"on\"}, allow: [{readOnlyHint: true}]}"},
+        {"rule": "clients[0]", "file": "vary.yaml", "line": 15, "text": "{headers: {X-Team: \"…\"}, variant: reader}"},
+        {"rule": "access[0]", "file": "vary.yaml", "line": 17, "text": "{when: {anyone: \"on\"}, allow: [\"*\"], deny: [\"delete_*\"]}"},
+        {"rule": "readers", "file": "vary.yaml", "line": 18, "text": "{name: readers, when: {anyone: \"on\"}, allow: [{readOnlyHint: true}]}"},
     ]});
     assert_eq!(answer, expected);
 }

@@ -6,7 +6,8 @@ use mcp_vary_config::{FileVariants, Source, VariantEdit, clients_of_variant};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
 use mcp_vary_page::{
-    DraftedFile, DraftedVariant, GatewayPage, VariantSave, VariantSource, WrittenVariant,
+    DraftedFile, DraftedVariant, GatewayPage, VariantSave, VariantSource, WrittenRule,
+    WrittenVariant,
 };
 pub(crate) use mcp_vary_testkit::prelude::*;
 use tokio::net::TcpListener;
@@ -131,8 +132,15 @@ impl VariantSource for FileText {
         Err("nothing was written".to_owned())
     }
 
-    fn rules(&self) -> Result<Vec<(String, String)>, String> {
-        Ok(mcp_vary_config::file_rules("vary.yaml", &self.0).unwrap())
+    fn rules(&self) -> Result<Vec<WrittenRule>, String> {
+        let rules = mcp_vary_config::file_rules("vary.yaml", &self.0).unwrap();
+        let written = rules.into_iter().map(|rule| WrittenRule {
+            name: rule.name,
+            text: rule.text,
+            file: "vary.yaml".to_owned(),
+            line: rule.at.line,
+        });
+        Ok(written.collect())
     }
 
     fn draft(

@@ -7,7 +7,9 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_config::{
     FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
 };
-use mcp_vary_page::{DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenVariant};
+use mcp_vary_page::{
+    DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenRule, WrittenVariant,
+};
 use serde_json::Value;
 
 use crate::commands::connect::file::ClientFile;
@@ -124,11 +126,18 @@ impl VariantSource for ServedVariants {
         }))
     }
 
-    fn rules(&self) -> Result<Vec<(String, String)>, String> {
+    fn rules(&self) -> Result<Vec<WrittenRule>, String> {
         let Some((name, text)) = self.text()? else {
             return Ok(Vec::new());
         };
-        file_rules(&name, &text).map_err(|all| all.to_string())
+        let rules = file_rules(&name, &text).map_err(|all| all.to_string())?;
+        let written = rules.into_iter().map(|rule| WrittenRule {
+            name: rule.name,
+            text: rule.text,
+            file: name.clone(),
+            line: rule.at.line,
+        });
+        Ok(written.collect())
     }
 
     fn draft(
