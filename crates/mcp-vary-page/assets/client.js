@@ -12,15 +12,17 @@ export function ClientName({ client: { name, version }, person }) {
 /** The same as a text without elements. */
 export const clientLabel = ({ name, version }, person) => plain([name, version, person && `· ${person}`].filter(Boolean).join(" "), 80);
 
-/** Who called, most calls first: clients with their people. Then those that were seen, and made none of the `calls`, which are the latest first. */
+/** Who called, most calls first: clients with their people, once each, as they were last. Then those that were seen and made none of the `calls`. */
 export function callersOf(calls, seen) {
   const keyOf = ({ name, version }, ...person) => JSON.stringify([name, version, ...person]);
   const ofClients = calls.filter(({ client, principal }) => client?.name && principal !== OPERATOR);
   const byCaller = Map.groupBy(ofClients, ({ client, principal }) => keyOf(client, principal));
   const callers = [...byCaller.values()].map((all) => ({ ...all[0], calls: all.length })).sort((a, b) => b.calls - a.calls);
   const known = new Set(callers.map(({ client }) => keyOf(client)));
-  const others = seen.filter(({ client }) => client?.name && !known.has(keyOf(client)));
-  return [...callers, ...others.map(({ rule, last, ...it }) => ({ ...it, variantRule: rule, at: last, calls: 0 }))];
+  // A client is there once for each variant that it got.
+  const others = new Map(seen.toSorted((a, b) => a.last - b.last).map((it) => [keyOf(it.client ?? {}), it]));
+  const silent = [...others.values()].filter(({ client }) => client?.name && !known.has(keyOf(client))).reverse();
+  return [...callers, ...silent.map(({ rule, last, ...it }) => ({ ...it, variantRule: rule, at: last, calls: 0 }))];
 }
 
 /** Who makes the calls of this page. */

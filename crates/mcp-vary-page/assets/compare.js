@@ -5,6 +5,7 @@ import { isError } from "./calls.js";
 import { Chooser, addressOfFirst, chosenClients, idsOf } from "./chooser.js";
 import { callersOf } from "./client.js";
 import { Component, createRef, html } from "./dom.js";
+import { clientName } from "./draft-value.js";
 import { SchemaForm, readArguments } from "./form.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
@@ -50,16 +51,13 @@ const COLUMNS = [
   { id: "effect", head: "declares", kind: "c-client" },
 ];
 
-/** The name by which most clients know a tool. */
-const knownName = ({ name, variants }, { baseline }) => (variants[baseline] ?? Object.values(variants)[0])?.name ?? name;
-
 /** All tools of the servers, those that were called most first, of which one is chosen. */
 function ToolChoice({ catalog, calls, params }) {
   const matches = matcher(params.get("q") ?? "");
   const byTool = Map.groupBy(calls, ({ server, upstreamName, target }) => toolKey({ server, name: upstreamName ?? target }));
   const counted = catalog.tools.map((tool) => {
     const all = byTool.get(toolKey(tool)) ?? [];
-    return { ...tool, known: knownName(tool, catalog), calls: all.length, errors: all.filter(isError).length };
+    return { ...tool, known: clientName(tool), calls: all.length, errors: all.filter(isError).length };
   });
   const rows = counted.filter((it) => matches(it.name) || matches(it.known)).sort((a, b) => b.calls - a.calls);
   const empty = catalog.tools.length === 0 ? "The servers list no tools yet." : "No tool matches. Clear the filter.";
@@ -156,7 +154,7 @@ class Call extends Component {
     const title = `Call it ${plural(clients.length, "time")}`;
     return html`
       <section aria-labelledby="tool">
-        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${row ? knownName(row, catalog) : tool.name} limit=${120} /></h2>
+        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${row ? clientName(row) : tool.name} limit=${120} /></h2>
         <p class="note">
           <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${original && `, ${effect(original.annotations)}`} ·${" "}
           <a href=${linkWith({ tool: "" })}>choose another tool</a>

@@ -1,29 +1,32 @@
-// A rule of the configuration, with what it says in the file. Many have no name, only a position such as `access[0]`.
+// A rule of the configuration, with its place and what it says in the file. Many have no name, only a position such as `access[0]`.
 
 import { get } from "./api.js";
 import { Component, html } from "./dom.js";
-import { LongText, Name } from "./text.js";
+import { LongText, Name, plain } from "./text.js";
 
-/** The texts of the file as it was read last, by the names of rules, until they are too old. */
+/** The rules of the file as it was read last, until they are too old. */
 let latest;
 /** Milliseconds until the file is read again. */
 const LIFETIME = 10_000;
 
-function texts() {
+function rules() {
   if (!latest || performance.now() - latest.at > LIFETIME) latest = { at: performance.now(), rules: get("/api/rules") };
   return latest.rules;
 }
 
-/** What a rule says in the file; nothing for what is not a rule of it. */
+/** Where a rule is, as editors open it, and unless it `isShort` what it says; nothing for what is not a rule of the file. */
 export class RuleText extends Component {
   componentDidMount() {
-    const show = (text) => this.setState({ text });
-    texts().then(({ rules }) => show(rules.find((it) => it.rule === this.props.name)?.text), (error) => this.setState({ error }));
+    const show = (rule) => this.setState({ rule });
+    rules().then(({ rules }) => show(rules.find((it) => it.rule === this.props.name)), (error) => this.setState({ error }));
   }
 
-  render(_, { text, error }) {
+  render({ isShort }, { rule, error }) {
     if (error) return html` <span class="faint">(its text cannot be shown: ${error.message})</span>`;
-    return text && html` <code class="rule"><${LongText} value=${text} limit=${200} /></code>`;
+    if (!rule) return null;
+    const [path, file] = [`${rule.file}:${rule.line}`, rule.file.split(/[/\\]/).at(-1)];
+    return html`${!isShort && html` <code class="rule"><${LongText} value=${rule.text} limit=${200} /></code>`}${" "}
+      <code class="place" title=${plain(path, 200)}><${Name} value=${`${file}:${rule.line}`} /></code>`;
   }
 }
 

@@ -3,10 +3,12 @@
 import { getTool } from "./api.js";
 import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
+import { clientName } from "./draft-value.js";
 import { count, plural, saving } from "./format.js";
 import { Choice, Panel, PlainTable, Problem } from "./parts.js";
 import { link, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
+import { clientLinks } from "./variants.js";
 
 /** The tool whose definitions are open: `server:name` in the address. */
 export function openTool(params) {
@@ -40,42 +42,38 @@ export class ToolPanel extends Component {
     }
   }
 
-  render({ tool, catalog, params, close }, { definitions, error }) {
+  render({ tool, catalog, params, callers, close }, { definitions, error }) {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
-    return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? shownName(row, catalog) : tool.name} limit=${120} />`} close=${close}>
+    return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
         <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
-      ${row && html`<${InVariants} ...${{ row, catalog, params }} />`}
+      ${row && html`<${InVariants} ...${{ row, catalog, params, callers }} />`}
       ${definitions && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
     <//>`;
   }
 }
 
-/** The name that clients know: with its prefix, in the first variant that shows it and does not rename it. */
-export function shownName({ name, variants }, catalog) {
-  const shown = catalog.variants.map(({ id }) => variants[id]).find((it) => it?.name && !it.renamed);
-  return shown?.name ?? name;
-}
-
-/** What each variant makes of the tool. A link chooses the variant to compare. */
-function InVariants({ row, catalog, params }) {
+/** What each variant makes of the tool, and whose lists have it. A link chooses the variant to compare. */
+function InVariants({ row, catalog, params, callers }) {
   const rows = catalog.variants.map(({ id }) => {
     const shown = row.variants[id];
     const isChosen = id === params.get("variant") ? "true" : undefined;
-    if (!shown) return [html`<${Name} value=${id} limit=${40} />`, "hidden", "", "", ""];
+    if (!shown) return [html`<${Name} value=${id} limit=${40} />`, "hidden", "", "", "", ""];
     return [
       html`<a href=${linkWith({ variant: id })} aria-current=${isChosen}><${Name} value=${id} limit=${40} /></a>`,
       html`<${Name} value=${shown.name} limit=${48} />`,
       count(shown.tokens),
       saving(shown.tokens, row.tokens),
+      clientLinks(callers.filter((it) => it.variant === id).map((it) => ({ ...it, tool: row.name }))),
       html`<${Changes} ...${shown} />`,
     ];
   });
-  const columns = ["variant", "shown as", "#tokens", "#saved", "~changed"];
-  return html`<${PlainTable} label="The tool in each variant" ...${{ columns, rows }} />`;
+  const columns = ["variant", "shown as", "#tokens", "#saved", "~clients that get it", "~changed"];
+  return html`<${PlainTable} label="The tool in each variant" ...${{ columns, rows }} />
+    <p class="note">An access rule can hide it from some of these clients: choose one to see whether it gets it.</p>`;
 }
 
 function Changes({ changed = [], fixed = [] }) {

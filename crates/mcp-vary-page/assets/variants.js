@@ -2,13 +2,15 @@
 
 import { TokenChart } from "./chart.js";
 import { get } from "./api.js";
+import { callersOf } from "./client.js";
 import { createRef, html } from "./dom.js";
+import { clientName } from "./draft-value.js";
 import { count, plural, saving } from "./format.js";
 import { Grid, KEYS } from "./grid.js";
 import { CheckBox, Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { ToolPanel, openTool, shownName, toolKey } from "./tool.js";
+import { ToolPanel, openTool, toolKey } from "./tool.js";
 import { ClientLink } from "./who.js";
 
 export class Variants extends Polled {
@@ -30,10 +32,11 @@ export class Variants extends Polled {
     if (catalog.variants.length === 0) return VARIANTS_OFF;
     const chosen = chosenVariants(catalog, params);
     const tool = openTool(params);
+    const callers = callersOf(calls, status?.clients ?? []);
     return html`
       ${error && html`<${Problem} what="These lists may be old." error=${error} />`}
       <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
-      ${status && html`<${Uses} ...${{ catalog, clients: status.clients, calls }} />`}
+      ${status && html`<${Uses} ...${{ catalog, clients: status.clients, callers }} />`}
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant</h2>
         <p class="note">
@@ -44,7 +47,7 @@ export class Variants extends Polled {
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
           <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
-          ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, close: this.close }} />`}
+          ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, close: this.close }} />`}
         </div>
       </section>
     `;
@@ -55,14 +58,13 @@ const VARIANTS_OFF = html`<p class="empty">
   Variants are off. Add <code>variants</code> to the configuration to compare lists.
 </p>`;
 
-/** Who gets each variant: the clients that Vary has seen since the start, and the people of the calls that it keeps. */
-function Uses({ catalog, clients, calls }) {
+/** Who gets each variant: each client and person in the variant that it got last, and all calls since the start. */
+function Uses({ catalog, clients, callers }) {
   const rows = catalog.variants.map(({ id }) => {
-    const uses = clients.filter(({ variant }) => variant === id);
-    const people = new Set(calls.filter((it) => it.variant === id && it.principal).map((it) => it.principal));
-    return [draftLink(id), clientLinks(uses), plain([...people].join(", ") || "–", 120), count(uses.reduce((sum, it) => sum + it.calls, 0))];
+    const calls = clients.filter(({ variant }) => variant === id).reduce((sum, it) => sum + it.calls, 0);
+    return [draftLink(id), clientLinks(callers.filter(({ variant }) => variant === id)), count(calls)];
   });
-  return html`<${Table} title="Who gets each variant" columns=${["variant", "~clients", "~people", "#calls"]} rows=${rows} />`;
+  return html`<${Table} title="Who gets each variant" columns=${["variant", "~clients", "#calls since the start"]} rows=${rows} />`;
 }
 
 /** The most clients that are named. */
@@ -71,9 +73,9 @@ const MOST_NAMED = 6;
 /** Clients of the status, or of calls with their people, as links to what they get. */
 export function clientLinks(uses) {
   if (uses.length === 0) return "–";
-  const links = uses.slice(0, MOST_NAMED).map(({ client, principal, variant, reason, rule, variantRule = rule, last, at = last }, place) => {
-    const shown = client?.name ? html`<${ClientLink} ...${{ client }} seen=${{ principal, variant, reason, variantRule, at }} />` : "no name";
-    return html`${place > 0 && ", "}${principal && html`<${Name} value=${principal} limit=${40} /> · `}${shown}`;
+  const links = uses.slice(0, MOST_NAMED).map(({ client, principal, variant, reason, rule, variantRule = rule, last, at = last, tool }, place) => {
+    const seen = { principal, variant, reason, variantRule, at, tool };
+    return html`${place > 0 && ", "}${client?.name ? html`<${ClientLink} person=${principal} ...${{ client, seen }} />` : "no name"}`;
   });
   return html`${links}${uses.length > MOST_NAMED && `, and ${count(uses.length - MOST_NAMED)} more`}`;
 }
@@ -135,7 +137,7 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
     ...${{ columns, rows, open, selected }}
     isGroup=${(row) => !!row.tools}
     isExpanded=${({ isFolded }) => (isFolded === undefined ? undefined : !isFolded)}
-    cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, catalog, !rows[0].tools))}
+    cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools))}
     foot=${foot(catalog, chosen)}
   />`;
 }
@@ -201,9 +203,9 @@ const LEAST_SHARE = 0.05;
 
 const hiddenCell = (server) => html`<span class="hidden-tool">${server === undefined ? "–" : "hidden"}</span>`;
 
-function toolCell(row, column, catalog, namesServer) {
+function toolCell(row, column, namesServer) {
   const ofServer = namesServer && html` <span class="faint"><${Name} value=${row.server} limit=${32} /></span>`;
-  if (column.id === "tool") return html`<${Name} value=${shownName(row, catalog)} />${ofServer}`;
+  if (column.id === "tool") return html`<${Name} value=${clientName(row)} />${ofServer}`;
   if (column.id === "server") return count(row.tokens);
   const shown = row.variants[column.variant];
   if (!shown) return hiddenCell(row.server);

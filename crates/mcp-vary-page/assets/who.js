@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { ClientFields, ClientName, FIELDS, callersOf, clientLabel, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
-import { count, plural, timeOfDay } from "./format.js";
+import { count, minuteOfDay, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
 import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
@@ -37,9 +37,9 @@ const fieldsOf = ({ name, version }, { variant, reason }) => ({
 
 /** The link to the view for a client that Vary has seen, with what a call of it shows: who called, and what was decided. */
 export function linkToClient(client, seen = {}) {
-  const { principal, variant, reason, variantRule, at } = seen;
+  const { principal, variant, reason, variantRule, at, tool } = seen;
   const recorded = variant && reason && { got: variant, by: reason, rule: variantRule, at };
-  return link("who", { ...fieldsOf(client, seen), person: principal, ...recorded });
+  return link("who", { ...fieldsOf(client, seen), person: principal, q: tool, ...recorded });
 }
 
 /** A client, and the person who uses it, as a link to what it gets, and why. */
@@ -67,13 +67,13 @@ export class Who extends Component {
     if (before.status?.clients.length !== this.props.status?.clients.length) this.loadCallers();
   }
 
-  /** Who called, and then how many tools each gets now. */
+  /** Who called, and then what each gets now. */
   async loadCallers() {
     const { clients = [], keys = [] } = this.props.status ?? {};
     try {
       const callers = callersOf((await get("/api/last-calls")).calls, clients).slice(0, MOST_CALLERS);
       this.setState({ callers });
-      this.setState({ callers: await Promise.all(callers.map(async (it) => ({ ...it, listed: await toolsOf(it, keys) }))) });
+      this.setState({ callers: await Promise.all(callers.map(async (it) => ({ ...it, now: await answerTo(it, keys) }))) });
     } catch (error) {
       this.props.failed(error);
     }
@@ -155,23 +155,38 @@ const MOST_CALLERS = 20;
 /** Where to begin: who called, and what they got. */
 function Seen({ callers, person }) {
   const own = callers.filter(({ principal }) => person && principal === person);
-  const rows = (own.length > 0 ? own : callers).map(({ client, principal, calls, listed, ...seen }) => [
+  const rows = (own.length > 0 ? own : callers).map(({ client, principal, calls, now, ...seen }) => [
     html`<${ClientLink} client=${client} person=${principal} seen=${{ ...seen, principal: principal ?? person }} />`,
-    seen.variant ? html`<${Name} value=${seen.variant} limit=${40} />, by ${seen.reason}` : "–",
-    count(listed),
+    html`<${Got} ...${{ now, seen }} />`,
+    count(now?.listed),
+    now ? whyOf(now) : html`by ${seen.reason}`,
     html`<${CallCount} number=${calls} filters=${{ client: client.name, person: principal }} what=${`calls of ${clientLabel(client, principal)}`} />`,
   ]);
-  const columns = ["client", "got", "#tools now", "#calls"];
+  const columns = ["client", "variant", "#tools", "~why", "#calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
   return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
 }
 
-/** How many tools a caller gets now; nothing if its person is not that of a key, or it gets another variant than it got. */
-async function toolsOf({ client, principal, ...seen }, keys) {
-  if (principal && !keys.includes(principal)) return undefined;
+/** The variant of a caller now, and with which it was seen if that is another one. */
+function Got({ now, seen: { variant, at } }) {
+  const before = now?.variant && variant && variant !== now.variant;
+  const name = (id) => (id ? html`<${Name} value=${id} limit=${40} />` : "–");
+  return html`${name(now?.variant ?? variant)}${before && html`<span class="beneath">${name(variant)} at ${minuteOfDay(at)}</span>`}`;
+}
+
+/** The answer for what is known of a caller; nothing if its person is not that of a key. */
+async function answerTo({ client, principal, ...seen }, keys) {
+  if (principal && !keys.includes(principal)) return null;
   const fields = { ...fieldsOf(client, seen), key: principal };
-  const answer = await post("/api/explain", { ...readClient((field) => fields[field]), brief: true }).catch(() => ({}));
-  return answer.variant === seen.variant && !answer.lacksCredential ? answer.listed : undefined;
+  const answer = await post("/api/explain", { ...readClient((field) => fields[field]), brief: true }).catch(() => null);
+  return answer?.lacksCredential ? null : answer;
+}
+
+/** What decided, the rule by its name and place. */
+function whyOf({ steps, reason }) {
+  const rule = ruleIn(steps.find(({ decided }) => decided) ?? {});
+  if (!rule) return REASONS[reason] ?? reason;
+  return html`rule <code><${Name} value=${rule} /></code><${RuleText} key=${rule} name=${rule} isShort />`;
 }
 
 /** What Vary recorded of a call, before the answer for what the fields have now. */
@@ -199,7 +214,7 @@ function Answer({ answer, params }) {
   const client = name ? html`<${ClientName} client=${{ name, version }} person=${person} />` : other;
   const isRefused = answer.steps.some(({ step }) => step === "refused");
   const without = isRefused ? "is refused" : "gets the lists as they are: variants are off";
-  const variant = html`gets <${Name} value=${answer.variant} />: ${REASONS[answer.reason] ?? answer.reason}`;
+  const variant = html`gets <${Name} value=${answer.variant} />: ${whyOf(answer)}`;
   return html`
     <section class="answer">
       <h2 aria-live="polite">${client} ${answer.variant ? variant : without}</h2>
@@ -209,7 +224,7 @@ function Answer({ answer, params }) {
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
             <span>${step}</span>
-            <span>${sentence(detail)}${ruleIn(detail)}${decided && html` <span class="mark">decides</span>`}</span>
+            <span>${sentence(detail)}<${StepRule} ...${{ step, detail }} />${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
       </ol>
@@ -220,11 +235,12 @@ function Answer({ answer, params }) {
   `;
 }
 
-/** What a rule says that a sentence names by its position. */
-function ruleIn(detail) {
-  const [, rule] = detail.match(/^(?:the rule )?`((?:access|clients)\[\d+\])`/) ?? [];
-  return rule && html`<${RuleText} key=${rule} name=${rule} />`;
+/** The rule that a step names. One that is built in is in no file. */
+function ruleIn({ step, detail }) {
+  return ["pin", "access", "rule"].includes(step) ? detail.match(/^(?:the rule )?`([^`]+)` /)?.[1] : undefined;
 }
+
+const StepRule = (step) => html`<${RuleText} key=${ruleIn(step)} name=${ruleIn(step)} />`;
 
 /** A sentence of Vary. */
 const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
@@ -314,7 +330,8 @@ function Cause({ cause: { by, rule, detail }, tool, isCell }) {
   const [kind, next, to] = by === "variant"
     ? ["variant ", tool ? "add it in a draft" : "change it in a draft", link("draft", { variant: rule, tool: tool && toolKey(tool) })]
     : ["access rule ", "Problems", link("review")];
-  return html`${rule && html`${isCell ? "" : kind}<code><${Name} value=${rule} /></code>`}<${Name} value=${why} limit=${300} isSentence />
+  const place = !isCell && by !== "variant" && html`<${RuleText} key=${rule} name=${rule} isShort />`;
+  return html`${rule && html`${isCell ? "" : kind}<code><${Name} value=${rule} /></code>${place}`}<${Name} value=${why} limit=${300} isSentence />
     ${" "}· <a href=${to} tabindex=${isCell ? "-1" : undefined}>${next}</a>`;
 }
 
