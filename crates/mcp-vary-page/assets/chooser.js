@@ -2,15 +2,13 @@
 
 import { ClientFields, ClientName, PRESETS, clientLabel, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
+import { FirstTen } from "./more.js";
 import { CheckBox, Problem } from "./parts.js";
 import { replace } from "./route.js";
 import { Name } from "./text.js";
 
 /** Vary makes at most as many calls at once. */
 const MOST_CLIENTS = 8;
-
-/** Seen clients that can be chosen; others can be pasted. */
-const MOST_SEEN = 24;
 
 /** What is chosen first where no client was seen, and how many of those that were. */
 const FIRST = ["claude-code", "json", "markdown"];
@@ -113,14 +111,15 @@ export class Chooser extends Component {
     const isFull = chosen.length >= MOST_CLIENTS;
     const box = (key, name, isChosen, toggle) =>
       html`<${CheckBox} key=${key} checked=${isChosen} disabled=${isFull && !isChosen} onChange=${toggle}>${name}<//>`;
-    const choice = (id, name) => box(id, name, chosen.some((it) => it.id === id), () => this.toggle(id));
+    const isChosen = (id) => chosen.some((it) => it.id === id);
+    const choice = (id, name) => box(id, name, isChosen(id), () => this.toggle(id));
     const pasted = pastedClients(params);
-    const ids = [...new Set([...seen.slice(0, MOST_SEEN), ...knownIds(params).filter((id) => id.startsWith(SEEN))])];
+    const ids = [...new Set([...seen, ...knownIds(params).filter((id) => id.startsWith(SEEN))])];
     return html`
       ${ids.length + pasted.length > 0 &&
       html`<fieldset>
         <legend>Clients that were seen, or pasted</legend>
-        ${ids.map((id) => choice(id, html`<${ClientName} client=${readSeen(id).client} person=${readSeen(id).key} />`))}
+        <${FirstTen} all=${ids} isChosen=${isChosen} show=${(ids) => ids.map((id) => choice(id, html`<${ClientName} client=${readSeen(id).client} person=${readSeen(id).key} />`))} />
         ${pasted.map((it) => box(JSON.stringify(it), html`<${ClientName} client=${it} person=${it.key} />`, true, () => this.set(it, false)))}
       </fieldset>`}
       <fieldset>
@@ -160,10 +159,7 @@ class Paste extends Component {
         <label class="field">its name, for this page <input name="name" autocomplete="off" spellcheck=${false} /></label>
         <${ClientFields} />
         ${error && html`<${Problem} what="This cannot be a client." error=${error} />`}
-        <p class="note">
-          <button>Add the client</button> The address of this view will have what you paste. Headers with credentials are
-          ${" "}left out.
-        </p>
+        <p class="note"><button>Add the client</button> The address of this view will have it, without headers with credentials.</p>
       </form>
     </details>`;
   }

@@ -38,9 +38,6 @@ export const FIELDS = {
   key: ["name of its API key", "such as ci", String],
 };
 
-/** Fields of one line. */
-const SHORT = ["path", "key"];
-
 /** Headers with credentials: neither the address of the view nor a request of it should have them. */
 const SECRET = /^\s*(authorization|cookie|proxy-authorization|x-api-key)\s*:.*$/gim;
 
@@ -80,7 +77,7 @@ export const fieldText = (form, field) => form.elements[field].value.replace(SEC
 export function ClientFields({ text = () => "" }) {
   const field = ([name, [label, example]]) => {
     const common = { name, defaultValue: text(name) ?? "", placeholder: example, spellcheck: false, autocomplete: "off" };
-    const input = SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
+    const input = ["path", "key"].includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
     return html`<label key=${name} class="field">${label} ${input}</label>`;
   };
   return html`<div class="fields">${Object.entries(FIELDS).map(field)}</div>`;

@@ -13,17 +13,11 @@ import { Choice, Confirm, Filter, Pending, Problem, matcher } from "./parts.js";
 import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
-import { openTool, toolKey } from "./tool.js";
+import { openTool, readInto, toolKey } from "./tool.js";
 
 export class Compare extends Component {
-  async componentDidMount() {
-    try {
-      const [catalog, { calls }] = await Promise.all([get("/api/catalog"), get("/api/last-calls")]);
-      this.setState({ catalog, calls, error: null });
-    } catch (error) {
-      this.setState({ error });
-      this.props.failed(error);
-    }
+  componentDidMount() {
+    readInto(this, async () => ({ catalog: await get("/api/catalog"), calls: (await get("/api/last-calls")).calls }));
   }
 
   render({ params, status, failed }, { catalog, calls, error }) {
@@ -39,8 +33,7 @@ export class Compare extends Component {
 }
 
 const CALLS_OFF = html`<p class="empty calls-off">
-  Calls from this page are off. To switch them on, write <code>admin-calls: on</code> into the configuration and start
-  ${" "}<code>vary serve</code> again. They go to the servers, with what the servers then do.
+  Calls from this page are off. To let it call the servers, write <code>admin-calls: on</code> into the configuration and start Vary again.
 </p>`;
 
 const COLUMNS = [
@@ -93,15 +86,10 @@ class Call extends Component {
   /** The clients to choose from, in an order that stays. */
   seen = idsOf(callersOf(this.props.calls, this.props.status.clients ?? []), this.props.status.keys ?? []);
 
-  async componentDidMount() {
+  componentDidMount() {
     this.heading.current?.focus();
     this.chooseFirst();
-    try {
-      const { original } = await getTool(this.props.tool);
-      this.setState({ original, error: null });
-    } catch (error) {
-      this.fail(error);
-    }
+    readInto(this, async () => ({ original: (await getTool(this.props.tool)).original }));
   }
 
   componentDidUpdate() {

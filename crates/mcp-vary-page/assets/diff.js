@@ -22,9 +22,7 @@ export function likeness(before, after) {
   return same.reduce((sum, [, text]) => sum + text.trim().length, 0) / Math.max(1, before.length, after.length);
 }
 
-function words(text) {
-  return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
-}
+const words = (text) => text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 
 function commonStart(a, b) {
   let at = 0;
@@ -39,9 +37,8 @@ function difference(a, b) {
   const pieces = [];
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) {
-      pieces.push(["same", [a[i]]]);
-      i++;
+    if (a[i] === b[j]) {
+      pieces.push(["same", [a[i++]]]);
       j++;
     } else if (j === b.length || (i < a.length && lengths[i + 1][j] >= lengths[i][j + 1])) {
       pieces.push(["removed", [a[i++]]]);

@@ -7,16 +7,14 @@ import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./for
 import { count, saving } from "./format.js";
 import { CheckBox, Panel, Problem } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
+import { readInto } from "./tool.js";
 
 export class DraftTool extends Component {
   /** The texts of values that are typed, and what is wrong with each, by the names of arguments. */
   state = { typed: new Map() };
 
   componentDidMount() {
-    getTool(this.props.tool).then(({ original }) => this.setState({ original }), (error) => {
-      this.setState({ error });
-      this.props.failed(error);
-    });
+    readInto(this, async () => ({ original: (await getTool(this.props.tool)).original }));
   }
 
   name() {
@@ -57,15 +55,11 @@ export class DraftTool extends Component {
       </p>
       ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}
       <${CheckBox} checked=${isShown} onChange=${(event) => toggle([tool], event.target.checked)}>list this tool<//>
-      <p class="note">
-        ${isShown ? "Empty fields leave what the server has." : "If it stays hidden, a setting that the variant starts from or a condition leaves it out."}
-      </p>
-      <label class="field wide-field"
-        >name
+      <p class="note">${isShown ? "Empty fields leave what the server has." : "A setting that the variant starts from, or a condition, can leave it out, too."}</p>
+      <label class="field wide-field">name
         <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" onInput=${this.set("name")} />
       </label>
-      <label class="field wide-field"
-        >description
+      <label class="field wide-field">description
         <textarea class="text" rows="3" value=${known.description ?? ""} placeholder=${plain(original?.description ?? "", 300)} onInput=${this.set("description")}></textarea>
       </label>
       ${original && html`<${Arguments} ...${{ original, known, panel: this }} />`}
@@ -89,13 +83,11 @@ function Argument({ argument, known, panel }) {
   const text = (member) => (event) => panel.setArgument(argument, { [member]: event.target.value || undefined });
   return html`<fieldset class="draft-argument">
     <legend><${Name} value=${name} limit=${60} />${isRequired && " (required)"}</legend>
-    <label class="field"
-      >fixed to
+    <label class="field">fixed to
       <${ArgumentInput} ...${{ argument, none: "not fixed", described: describedBy(id, problem) }}
         text=${panel.fixedText(argument, one)} set=${(_, text) => panel.fix(argument, text)} />
     </label>
-    <label class="field"
-      >name
+    <label class="field">name
       <input value=${one.name ?? ""} placeholder=${plain(name, 60)} spellcheck=${false} autocomplete="off" onInput=${text("name")} />
     </label>
     <${CheckBox} checked=${one.hidden === true} onChange=${(event) => panel.setArgument(argument, { hidden: event.target.checked || undefined })}>hidden<//>

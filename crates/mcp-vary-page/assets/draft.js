@@ -8,16 +8,16 @@ import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
 import { configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
 import { Wrong, describedBy } from "./form.js";
-import { count, plural } from "./format.js";
+import { count, minuteOfDay, plural } from "./format.js";
+import { FirstTen } from "./more.js";
 import { CheckBox, Choice, Confirm, Pending } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
 import { openTool, toolKey } from "./tool.js";
+import { VARIANTS_OFF } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
 const PACE = 300;
-/** Clients that were seen and have a box; others can be typed. */
-const MOST_SEEN = 24;
 
 /** The item of the tab's storage that has the drafts while the page is loaded again. */
 const STORED = "vary-drafts";
@@ -174,13 +174,13 @@ export class Draft extends Component {
   };
 
   /** Drafts the variant that was suggested for a client: from the one it gets, so that its names and fixed values stay. */
-  suggested = async ({ id, value, calls, tools, used }, client) => {
+  suggested = async ({ id, value, calls, tools, used, since }, client) => {
     const isKnown = this.ids().includes(id) && !isNew(id);
     const clients = new Set([...(isKnown ? (await written(id)).clients : []), pattern(client.name)]);
     if (!this.isMounted) return;
     const from = this.state.catalog.variants.some((it) => it.id === client.variant) && client.variant !== id && client.variant;
     const draft = { value: { ...(from && { from }), ...value }, clients: [...clients].join("\n") };
-    const suggestion = { id, value: draft.value, used, of: `${plural(tools, "tool")} of ${plural(calls, "call")}` };
+    const suggestion = { id, value: draft.value, used, of: `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}` };
     const take = () => this.take(draft, suggestion);
     return drafts.has(id) ? this.setState({ replacing: { id, take } }) : take();
   };
@@ -241,7 +241,7 @@ export class Draft extends Component {
   };
 
   render({ params, status }, { catalog, value, clients, error, answer }) {
-    if (catalog?.variants.length === 0) return NO_VARIANT;
+    if (catalog?.variants.length === 0) return VARIANTS_OFF;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
@@ -322,16 +322,12 @@ export class Draft extends Component {
     const { id, answer, isPending, unread, lastSave } = this.state;
     const { status, failed } = this.props;
     const { yaml, save, discard, reread, undoSave: undo } = this;
-    return html`
-      <${DraftBar} ...${{ answer, status, failed, yaml, error, unread, lastSave, save, discard, reread, undo }}
-        isChanged=${compared.isChanged} unready=${this.unready(compared)}>
-        <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
-      <//>
-    `;
+    return html`<${DraftBar} ...${{ answer, status, failed, yaml, error, unread, lastSave, save, discard, reread, undo }}
+      isChanged=${compared.isChanged} unready=${this.unready(compared)}>
+      <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
+    <//>`;
   }
 }
-
-const NO_VARIANT = html`<p class="empty">Variants are off. Add <code>variants</code> to the configuration to draft one.</p>`;
 
 /** Whether a variant is drafted here and in no file yet. */
 const isNew = (id) => created.get(id) === false;
@@ -388,12 +384,12 @@ function Clients({ text, seen, set }) {
   const chosen = names(text);
   // A name that is not one line cannot be in the text.
   const known = [...new Set(seen.map((it) => pattern(it.client.name ?? "")))].filter((it) => same(names(it), [it]));
-  const toggle = (name) => set((chosen.includes(name) ? chosen.filter((it) => it !== name) : [...chosen, name]).join("\n"));
-  const box = (it) => html`<${CheckBox} key=${it} checked=${chosen.includes(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
+  const isChosen = (name) => chosen.includes(name);
+  const toggle = (name) => set((isChosen(name) ? chosen.filter((it) => it !== name) : [...chosen, name]).join("\n"));
+  const box = (it) => html`<${CheckBox} key=${it} checked=${isChosen(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
   return html`
-    ${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend>${known.sort().slice(0, MOST_SEEN).map(box)}</fieldset>`}
-    <label class="field wide-field"
-      >Clients that get it, a name a line
+    ${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend><${FirstTen} all=${known.sort()} isChosen=${isChosen} show=${(some) => some.map(box)} /></fieldset>`}
+    <label class="field wide-field">Clients that get it, a name a line
       <textarea rows="2" value=${text} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => set(event.target.value)}></textarea>
     </label>
   `;
@@ -418,8 +414,7 @@ class Whole extends Component {
     const isTyped = error || typed === value;
     return html`<details class="question">
       <summary>All its settings, as JSON</summary>
-      <label class="field json"
-        >such as <code>features</code>, <code>result</code> and <code>hints</code>
+      <label class="field json">such as <code>features</code>, <code>result</code> and <code>hints</code>
         <textarea rows="12" spellcheck=${false} value=${isTyped ? text : JSON.stringify(value, null, 2)} onInput=${this.typed}
           ...${describedBy("whole-wrong", error)}></textarea>
         <${Wrong} id="whole-wrong" problem=${error && `This cannot be read: ${error.message}.`} />

@@ -7,6 +7,7 @@ import { interval, probability, shownValue, signed } from "./metric.js";
 import { Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
 import { clientLinks } from "./variants.js";
+import { REASONS } from "./who.js";
 
 export class Experiments extends Polled {
   path = "/api/experiments";
@@ -24,11 +25,24 @@ export class Experiments extends Polled {
 }
 
 const NONE = html`<p class="empty">
-  No experiment. Add <code>experiments</code> to the configuration to compare variants.
+  No experiment. To compare two variants by what clients do with them, add one to the configuration, such as
+  ${" "}<code>experiments: [{name: short-lists, arms: {standard: 50, compact: 50}, salt: any text}]</code>
 </p>`;
 
+/** What each metric is, and whether more of it is better (1), less (-1), or neither (0). */
+const METRICS = {
+  failed: ["the share of calls that failed", -1],
+  "invalid-arguments": ["the share of calls whose arguments were refused", -1],
+  repaired: ["of failed calls, the share after which other arguments worked within a minute", 1],
+  duration: ["the mean time of a call", -1],
+  tokens: ["the mean length of a result", -1],
+  calls: ["the mean number of calls of a client", 0],
+};
+
+const better = (metric) => ["less is better", "neither is better", "more is better"][METRICS[metric][1] + 1];
+
 function Experiment({ experiment, clients, people }) {
-  const { name, arms, metric, anonymous, hasAuth, comparisons, uneven, p } = experiment;
+  const { name, arms, metric, anonymous, hasAuth, comparisons, uneven, p, isShared, history: [first] } = experiment;
   const isUnequal = !uneven && arms.some((it) => Math.round(it.clients) !== Math.round(it.planned));
   const sorted = [...comparisons].sort((a, b) => (b.metric === metric) - (a.metric === metric));
   const [control, arm, another] = arms.map((it) => plain(it.variant, 40));
@@ -37,9 +51,15 @@ function Experiment({ experiment, clients, people }) {
   const shown = (cells) => cells.filter((_, at) => at !== 1 || another !== undefined);
   return html`<section>
     <h2><${Name} value=${name} /></h2>
+    <p>
+      ${arms.slice(1).map(({ variant }, at) => html`${at > 0 && ", "}<strong><${Name} value=${variant} limit=${40} /></strong>`)} against the control${" "}
+      <strong>${control}</strong>, by <code>${metric}</code>: ${METRICS[metric][0]}; ${better(metric)}.
+    </p>
     <${Verdicts} ...${{ experiment, people }} />
+    <h3>Taking part: ${units(sizeOf(arms), experiment)}${!isShared && ` since ${moment(first.at)}`}</h3>
     <p class="note">
-      The metric <strong>${metric}</strong> decides. ${hasAuth && "A person counts once, with any number of clients."}
+      ${isShared ? "All replicas count together." : "Counted by this process: a restart of Vary starts over."}${" "}
+      ${hasAuth && "A person counts once, with any number of clients."}
       ${anonymous && html` ${hasAuth ? ANONYMOUS : NO_AUTH} Each of their sessions counts, so anybody can decide this experiment.`}
     </p>
     <${PlainTable}
@@ -53,7 +73,7 @@ function Experiment({ experiment, clients, people }) {
     />
     ${isUnequal && html`<p class="note">That the arms are not as large as planned is chance (p\u00A0${probability(p)}).</p>`}
     <${Others} clients=${clients.filter((it) => !takesPart(it, name))} all=${clients.length} />
-    <h3>By each metric, with 95 % intervals</h3>
+    <h3>By each metric</h3>
     ${comparisons.length === 0
       ? html`<p class="empty">Too few ${unitsOf(experiment)} have taken part yet.</p>`
       : html`<${PlainTable}
@@ -70,9 +90,8 @@ const ANONYMOUS = html`Clients without a credential take part, since <code>auth<
 const NO_AUTH = html`Clients are not authenticated, since the configuration has no <code>auth</code>.`;
 
 const TERMS = html`<p class="note">
-  <code>repaired</code>: failed calls after which the same tool worked with other arguments within a minute. <code>p</code>: how
-  ${" "}probable such a difference is by chance. <code>power</code>: how probable it is to find one of the size in <code>effect</code>,
-  ${" "}which matters where none was found.
+  Beneath each value is its 95 % interval. <code>p</code>: how probable such a difference is by chance. <code>power</code>: how
+  ${" "}probable it is to find one of the size in <code>effect</code>, which matters where none was found.
 </p>`;
 
 /** Whom an arm counts: people by their credentials, others by their sessions. */
@@ -87,39 +106,42 @@ const units = (number, experiment) => `${count(Math.round(number))} ${unitsOf(ex
 /** The colour of what is declared. */
 const COLORS = { better: "outcome allowed", worse: "outcome error" };
 
-/** What to do, what is declared of each arm, and what those show so far of which nothing is declared. */
+/** What is declared of each arm, or how many that takes, how it stands, and what to do. */
 function Verdicts({ experiment, people }) {
-  const { metric, comparisons, verdicts, uneven, arms, history: [first], isShared } = experiment;
+  const { metric, comparisons, verdicts, uneven } = experiment;
   const compared = comparisons.filter((it) => it.verdict);
-  const early = compared.filter((it) => it.verdict === "too-few");
-  const declared = verdicts.map((text, at) => ({ text, verdict: compared[at]?.verdict ?? "too-few" })).filter((it) => uneven || it.verdict !== "too-few");
+  const sentence = (text, verdict) => html`<p class=${`verdict ${COLORS[verdict] ?? ""}`}><${LongText} value=${text} limit=${400} isSentence /></p>`;
+  if (uneven) return verdicts.map((text) => sentence(text));
+  const early = ({ variant, have, need }) => `${variant}: too early, with ${count(Math.round(have))} of ${units(need, experiment)} in the smaller arm`;
   return html`
-    ${declared.map(({ text, verdict }) => html`<p class=${`verdict ${COLORS[verdict] ?? ""}`}><${LongText} value=${text} limit=${400} isSentence /></p>`)}
-    ${!uneven && html`<p>${adviceOf(experiment, compared, people)}</p>`}
-    <p class="note">Taking part: ${units(sizeOf(arms), experiment)}${!isShared && ` since ${moment(first.at)}; a restart of Vary starts over`}.</p>
-    ${early.map(({ variant, have, need, difference }) => html`
-      <p class="verdict"><${Name} value=${variant} limit=${40} />: too early, with ${count(Math.round(have))} of ${units(need, experiment)} in the smaller arm</p>
-      <p>So far <code>${metric}</code> differs by ${signed(metric, difference.value)}; the true difference may be anything from ${interval(signed, metric, difference)}.</p>
+    ${compared.map((it, at) => html`
+      ${sentence(it.verdict === "too-few" ? early(it) : verdicts[at], it.verdict)}
+      <${Standing} metric=${metric} compared=${it} />
     `)}
+    <p>${adviceOf(experiment, compared, people)}</p>
   `;
+}
+
+/** Which arm is ahead, by how much, and whether that is enough to decide. */
+function Standing({ metric, compared: { variant, verdict, arm, control, difference } }) {
+  const isEarly = verdict === "too-few";
+  const gain = METRICS[metric][1] * difference.value;
+  const stands = gain > 0 ? "ahead of" : gain < 0 ? "behind" : difference.value === 0 ? "level with" : "unlike";
+  return html`<p>
+    ${isEarly && "So far "}<${Name} value=${variant} limit=${40} /> is ${stands} the control: ${shownValue(metric, arm.value)} against${" "}
+    ${shownValue(metric, control.value)}, a difference of ${signed(metric, difference.value)}. 
+    ${isEarly ? " That is not enough to decide: the true difference may be anything" : " The true one is"} from ${interval(signed, metric, difference)} (95 % interval).
+  </p>`;
 }
 
 const takesPart = ({ reason, rule }, name) => reason === "experiment" && rule === name;
 
-/** Why clients are in no arm, by what selects their variants. */
-const OUTSIDE = {
-  selector: "their requests name a variant, and may count for an arm all the same",
-  address: "their address names a variant", header: "a header names a variant",
-  pin: "their credential or an access rule leaves one variant", rule: "a rule of the configuration gives them a variant",
-  experiment: "they are in another experiment", model: "a model ranks the variants for them", ranking: "their hints rank the variants",
-};
-
-/** The clients that do not take part, and why. */
+/** The clients that do not take part, by what selects their variants. */
 function Others({ clients, all }) {
   if (clients.length === 0) return null;
   const groups = [...Map.groupBy(clients, ({ reason }) => reason)];
-  return html`<p class="note">${count(clients.length)} of ${plural(all, "client")} seen lately ${clients.length === 1 ? "does" : "do"} not take part:</p>
-    <ul>${groups.map(([reason, uses]) => html`<li>${OUTSIDE[reason] ?? "no variant was selected"}: ${clientLinks(uses)}</li>`)}</ul>`;
+  return html`<p class="note">${count(clients.length)} of ${plural(all, "client")} seen lately ${clients.length === 1 ? "does" : "do"} not take part. Their variants are:</p>
+    <ul>${groups.map(([reason, uses]) => html`<li>${REASONS[reason] ?? "not selected"}: ${clientLinks(uses)}</li>`)}</ul>`;
 }
 
 const FINDINGS = { better: "is better", worse: "is worse", different: "differs", "no-difference": "does not differ" };
@@ -158,7 +180,7 @@ const isTooFew = (comparisons, { variant }) => comparisons.some((it) => it.varia
 function rowOf({ metric, variant, arm, control, difference, p, power }, isTooFew) {
   const chance = isTooFew ? ["too few", "too few"] : [probability(p), `${Math.round(power * 100)}\u00A0%`];
   return [
-    metric,
+    html`${metric}<span class="beneath">${METRICS[metric][0]}</span>`,
     armName(variant, false),
     estimate(shownValue, metric, arm),
     estimate(shownValue, metric, control),

@@ -143,9 +143,7 @@ function readArgument(argument, texts, problems) {
 }
 
 /** Whether something is typed for an argument, or for one of its members. */
-function hasText({ at, members }, texts) {
-  return members.length > 0 ? members.some((it) => hasText(it, texts)) : !!texts.get(at);
-}
+const hasText = ({ at, members }, texts) => (members.length > 0 ? members.some((it) => hasText(it, texts)) : !!texts.get(at));
 
 /** The key of the text that is all arguments as JSON. No argument has it, since places are strings. */
 const AS_JSON = Symbol("all arguments as JSON");
@@ -209,8 +207,7 @@ function ArgumentField({ argument, texts, problems, set }) {
     return html`<fieldset class="members"><legend>${title}</legend>${note}<div class="fields">${fields}</div></fieldset>`;
   }
   return html`<div class="argument">
-    <label class="field"
-      ><span>${title}</span>
+    <label class="field"><span>${title}</span>
       <${ArgumentInput} ...${{ argument, text: texts.get(at) ?? "", set, described: describedBy(id, problems.get(at)) }} />
     </label>
     <${Wrong} id=${id} problem=${problems.get(at)} />

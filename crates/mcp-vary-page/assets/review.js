@@ -6,6 +6,7 @@ import { log, narrowed } from "./calls.js";
 import { Diff } from "./diff.js";
 import { html } from "./dom.js";
 import { count, plural, timeOfDay } from "./format.js";
+import { FirstTen } from "./more.js";
 import { CallCount, Pending, Polled, Problem, Table } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
@@ -42,7 +43,7 @@ export class Review extends Polled {
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       <${ServerProblems} status=${{ ...status, servers }} most=${Infinity} />
       <div class="review">
-        ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
+        ${found.map((table) => html`<div key=${table.label}><${FirstTen} all=${table.rows} show=${(rows) => html`<${Table} ...${{ ...table, rows }} />`} /></div>`)}
         <${Fine} title="Nothing to report" tables=${tables.filter((it) => it.rows.length === 0 && !uncounted.includes(it))} />
         <${Fine} title="Not recorded" tables=${uncounted} />
       </div>
@@ -134,10 +135,7 @@ const TABLES = [
     "Access rules have denied nothing since the start.",
     html`Of all requests, of which the list has calls. To allow more, change the rule in <code>access</code>.`],
   ["People whose calls were refused", ["#refused", "person"], "people",
-    ({ person, refused }) => [
-      html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`refused calls of ${person}`} />`,
-      name(person),
-    ],
+    ({ person, refused }) => [html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`refused calls of ${person}`} />`, name(person)],
     "No call of a person was refused since the start.",
     "Each call in the list names the rule or the limit that refused it."],
   ["Credentials that were refused", ["#refused", "~why"], "credentials",
@@ -145,9 +143,7 @@ const TABLES = [
     "No credential was refused since the start.",
     html`Compare the key or the token of the client with <code>auth</code>.`],
   ["Requests that rate limits refused", ["#refused", "limit", "#calls in the list"], "limits",
-    ({ limit, count: refused }) => [
-      count(refused), html`<code><${Name} value=${limit} /></code>`, callCount({ outcome: "denied", rule: limit }, `calls that ${limit} refused`),
-    ],
+    ({ limit, count: refused }) => [count(refused), html`<code>${name(limit)}</code>`, callCount({ outcome: "denied", rule: limit }, `calls that ${limit} refused`)],
     "Rate limits have refused nothing since they last changed.",
     html`Of all requests, of which the list has calls. Ask who makes so many, or raise the limit in <code>rates</code>.`],
   ["Parts of variants that match nothing", ["variant", "~problem"], "unmatched", ({ variant, problem }) => [draftLink(variant), sentence(problem)],

@@ -30,6 +30,4 @@ export class RuleText extends Component {
   }
 }
 
-export function Rule({ name }) {
-  return html`<code><${Name} value=${name} /></code><${RuleText} key=${name} name=${name} />`;
-}
+export const Rule = ({ name }) => html`<code><${Name} value=${name} /></code><${RuleText} key=${name} name=${name} />`;

@@ -24,22 +24,23 @@ export function ToolLink({ tool, variant }) {
   return html`<a href=${link("variants", { tool: toolKey(tool), variant })} tabindex="-1"><${Name} value=${tool.name} /></a>`;
 }
 
+/** Reads members of a component's state; `error` says why that failed. */
+export async function readInto(component, read) {
+  try {
+    component.setState({ ...(await read()), error: null });
+  } catch (error) {
+    component.setState({ error });
+    component.props.failed(error);
+  }
+}
+
 export class ToolPanel extends Component {
   componentDidMount() {
-    this.load();
+    readInto(this, async () => ({ definitions: await getTool(this.props.tool) }));
   }
 
   componentDidUpdate(before) {
-    if (before.catalog !== this.props.catalog) this.load();
-  }
-
-  async load() {
-    try {
-      this.setState({ definitions: await getTool(this.props.tool), error: null });
-    } catch (error) {
-      this.setState({ definitions: null, error });
-      this.props.failed(error);
-    }
+    if (before.catalog !== this.props.catalog) this.componentDidMount();
   }
 
   render({ tool, catalog, params, callers, close }, { definitions, error }) {
@@ -51,7 +52,7 @@ export class ToolPanel extends Component {
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
       ${row && html`<${InVariants} ...${{ row, catalog, params, callers }} />`}
-      ${definitions && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
+      ${definitions && !error && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
     <//>`;
   }
 }
@@ -115,9 +116,7 @@ export function Members({ before, after }) {
 }
 
 /** A member of a definition. Servers choose the names, also those that each object inherits. */
-function member(definition, name) {
-  return Object.hasOwn(definition, name) ? definition[name] : undefined;
-}
+const member = (definition, name) => (Object.hasOwn(definition, name) ? definition[name] : undefined);
 
 function Member({ name, before, after }) {
   const kind = typeof (before ?? after) === "string" ? "" : "code";

@@ -40,9 +40,8 @@ export class Variants extends Polled {
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant</h2>
         <p class="note">
-          Tokens of each definition, with the difference to the original if it is 5 % or more. A whole list also has what
-          ${" "}clients do not forward to a model, such as output schemas. Access rules can hide more from a client: “Who gets
-          ${" "}what” shows that. ${KEYS}
+          Tokens of each definition, and from 5 % on the difference to the original. The whole list also has what no model reads,
+          ${" "}such as output schemas. Access rules can hide more: “Who gets what” shows that. ${KEYS}
         </p>
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
@@ -54,9 +53,7 @@ export class Variants extends Polled {
   }
 }
 
-const VARIANTS_OFF = html`<p class="empty">
-  Variants are off. Add <code>variants</code> to the configuration to compare lists.
-</p>`;
+export const VARIANTS_OFF = html`<p class="empty">Variants are off. Add <code>variants</code> to the configuration to compare and draft them.</p>`;
 
 /** Who gets each variant: each client and person in the variant that it got last, and all calls since the start. */
 function Uses({ catalog, clients, callers }) {
@@ -93,9 +90,11 @@ function chosenVariants(catalog, params) {
 function Choices({ catalog, chosen, params }) {
   const toggle = (id) => {
     const ids = catalog.variants.map((it) => it.id);
-    const next = ids.filter((it) => (it === id) !== chosen.some((variant) => variant.id === it));
+    const next = ids.filter((it) => (it === id) !== isChosen(it));
     replace({ variants: next.length === ids.length ? "" : next.join(",") });
   };
+  const isChosen = (id) => chosen.some((it) => it.id === id);
+  const box = ({ id }) => html`<${CheckBox} checked=${isChosen(id)} onChange=${() => toggle(id)}><${Name} value=${id} limit=${40} /><//>`;
   const orders = chosen.map(({ id }) => [id, `most saved by ${plain(id, 40)}`]);
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
@@ -103,9 +102,7 @@ function Choices({ catalog, chosen, params }) {
     <${Choice} label="Order" value=${params.get("sort") ?? ""} options=${[["", "as servers list them"], ...orders]} onChange=${(sort) => replace({ sort })} />
     <fieldset>
       <legend>Variants</legend>
-      ${catalog.variants.map(
-        ({ id }) => html`<${CheckBox} checked=${chosen.some((it) => it.id === id)} onChange=${() => toggle(id)}><${Name} value=${id} limit=${40} /><//>`,
-      )}
+      ${catalog.variants.map(box)}
     </fieldset>
   </div>`;
 }
@@ -131,10 +128,7 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
   };
   const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
   const selected = (row, column) => isOpen(row) && (column.variant ?? "") === (params.get("variant") ?? "");
-  return html`<${Grid}
-    handle=${grid}
-    label="Tools of each variant"
-    ...${{ columns, rows, open, selected }}
+  return html`<${Grid} handle=${grid} label="Tools of each variant" ...${{ columns, rows, open, selected }}
     isGroup=${(row) => !!row.tools}
     isExpanded=${({ isFolded }) => (isFolded === undefined ? undefined : !isFolded)}
     cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools))}

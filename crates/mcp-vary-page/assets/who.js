@@ -5,21 +5,23 @@ import { ClientFields, ClientName, FIELDS, callersOf, clientLabel, fieldText, re
 import { Component, html } from "./dom.js";
 import { count, minuteOfDay, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
+import { FirstTen } from "./more.js";
 import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
 import { ToolLink, toolKey } from "./tool.js";
 
-const REASONS = {
-  selector: "the request names it in _meta",
-  address: "the address names it",
-  header: "the header MCP-Server-Variant names it",
-  pin: "its credential or an access rule leaves no other",
-  rule: "a rule of the configuration gives it this one",
-  experiment: "it is the client’s arm of an experiment",
-  model: "a model ranked it first",
-  ranking: "its hints rank it first",
+/** What decides, after the variant. */
+export const REASONS = {
+  selector: "named by the request in _meta",
+  address: "named by the address",
+  header: "named by the header MCP-Server-Variant",
+  pin: "the only one that a credential or an access rule leaves",
+  rule: "given by a rule of the configuration",
+  experiment: "an arm of an experiment",
+  model: "ranked first by a model",
+  ranking: "ranked first by its hints",
 };
 
 /** Where a client names a variant, so that the fields can have it as well. */
@@ -43,9 +45,7 @@ export function linkToClient(client, seen = {}) {
 }
 
 /** A client, and the person who uses it, as a link to what it gets, and why. */
-export function ClientLink({ client, person, seen }) {
-  return html`<a href=${linkToClient(client, seen)}><${ClientName} ...${{ client, person }} /></a>`;
-}
+export const ClientLink = ({ client, person, seen }) => html`<a href=${linkToClient(client, seen)}><${ClientName} ...${{ client, person }} /></a>`;
 
 /** The text of a field: a person of a call is the name of a key, if there is such a key. */
 const textIn = (params, keys) => (field) => {
@@ -133,15 +133,9 @@ function Form({ params, text }) {
     go(link("who", { ...Object.fromEntries(values), q: params.get("q"), all: params.get("all") }));
   };
   return html`<form class="who" onSubmit=${submit}>
-    <p class="note">
-      Paste what the client sends; each field is optional. The answer is what a client that sends this gets now. Nothing
-      ${" "}is sent to a server.
-    </p>
+    <p class="note">Paste what the client sends, as far as you know it. The answer is what it gets now. Servers receive nothing.</p>
     <${ClientFields} text=${text} />
-    <p class="note">
-      <button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the
-      ${" "}claims instead.
-    </p>
+    <p class="note"><button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the claims.</p>
   </form>`;
 }
 
@@ -164,7 +158,8 @@ function Seen({ callers, person }) {
   ]);
   const columns = ["client", "variant", "#tools", "~why", "#calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
+  const show = (rows) => html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
+  return html`<${FirstTen} all=${rows} show=${show} />`;
 }
 
 /** The variant of a caller now, and with which it was seen if that is another one. */
@@ -186,7 +181,7 @@ async function answerTo({ client, principal, ...seen }, keys) {
 function whyOf({ steps, reason }) {
   const rule = ruleIn(steps.find(({ decided }) => decided) ?? {});
   if (!rule) return REASONS[reason] ?? reason;
-  return html`rule <code><${Name} value=${rule} /></code><${RuleText} key=${rule} name=${rule} isShort />`;
+  return html`given by <code><${Name} value=${rule} /></code><${RuleText} key=${rule} name=${rule} isShort />`;
 }
 
 /** What Vary recorded of a call, before the answer for what the fields have now. */
@@ -214,7 +209,7 @@ function Answer({ answer, params }) {
   const client = name ? html`<${ClientName} client=${{ name, version }} person=${person} />` : other;
   const isRefused = answer.steps.some(({ step }) => step === "refused");
   const without = isRefused ? "is refused" : "gets the lists as they are: variants are off";
-  const variant = html`gets <${Name} value=${answer.variant} />: ${whyOf(answer)}`;
+  const variant = html`gets <${Name} value=${answer.variant} />, ${whyOf(answer)}`;
   return html`
     <section class="answer">
       <h2 aria-live="polite">${client} ${answer.variant ? variant : without}</h2>
@@ -253,11 +248,7 @@ function Declared({ features }) {
 /** Folded where something else decided, or all have the same points. */
 function Ranking({ ranking, decided }) {
   if (ranking.length === 0) return null;
-  const rows = ranking.map(({ id, points, why }) => [
-    html`<${Name} value=${id} />`,
-    count(points),
-    sentence(why.join("; ") || "–"),
-  ]);
+  const rows = ranking.map(({ id, points, why }) => [html`<${Name} value=${id} />`, count(points), sentence(why.join("; ") || "–")]);
   const label = "How its hints rank the variants";
   return html`<details class="question" open=${decided && new Set(ranking.map(({ points }) => points)).size > 1}>
     <summary>${label}</summary>
@@ -342,9 +333,7 @@ function Causes({ hidden }) {
   if (sorted.length === 0) return null;
   const severalTimes = hidden.filter((tool) => tool.hidden.length > 1).length;
   return html`<ul class="causes">
-      ${sorted.map(
-        (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0]} /></li>`,
-      )}
+      ${sorted.map((all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0]} /></li>`)}
     </ul>
     ${severalTimes > 0 && html`<p class="note">${plural(severalTimes, "tool")} hidden by more than one: change each that is named beside such a tool.</p>`}`;
 }
