@@ -264,7 +264,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     equal(await select.inputValue(), client, "the choice");
     const proposed = page.waitForResponse((response) => response.url().includes("/api/suggest"));
     await page.getByRole("button", { name: "Suggest a variant" }).click();
-    const { id, calls, tools, value } = await (await proposed).json();
+    const { id, calls, tools, value, since } = await (await proposed).json();
     await page.waitForFunction((id) => document.querySelector(".choices select")?.value === id, id, { timeout: 5_000 });
     await settled();
     const drafted = asked.at(-1);
@@ -274,7 +274,8 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     equal(await totals(), `${number(tokens)} tokens`, "the tokens");
     const before = catalog.variants.find((it) => it.id === (drafted.value.from ?? catalog.baseline)).tokens;
     const [toolNoun, callNoun] = [tools === 1 ? "tool" : "tools", calls === 1 ? "call" : "calls"];
-    const message = `${number(tools)} ${toolNoun} of ${number(calls)} ${callNoun}: ${number(before)} → ${number(tokens)} tokens`;
+    const time = new Date(since * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+    const message = `${number(tools)} ${toolNoun}, from ${number(calls)} ${callNoun} since ${time}: ${number(before)} → ${number(tokens)} tokens`;
     equal(await visitor.text(".step p[role=status]"), message, "what it saves");
     await undo.click();
   });
@@ -284,7 +285,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
       { server: "git", name: "git_log", calls: 12, people: 2 },
       { server: "git", name: "git_commit", calls: 1, people: 1 },
     ];
-    const proposal = { id: "robot", calls: 13, tools: 2, used, value: { tools: ["git_log", "git_commit"] } };
+    const proposal = { id: "robot", calls: 13, tools: 2, since: 1_800_000_000, used, value: { tools: ["git_log", "git_commit"] } };
     await page.route("**/api/suggest?*", (route) => route.fulfill({ json: proposal }));
     await open("few");
     await button("Suggest a variant").click();

@@ -16,6 +16,7 @@ import { historyOf } from "./fixtures.mjs";
 import { callHistory } from "./history.mjs";
 import { compareWithMetrics } from "./metrics.mjs";
 import { checkPictures } from "./picture-files.mjs";
+import { whoGetsWhat } from "./who.mjs";
 
 const [address, folder, endpoint, metrics, prefixed] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -275,12 +276,12 @@ await check("an experiment says what to do, how many people or sessions it needs
   await other.page.reload();
   await other.view("/experiments");
   await other.page.getByText("Wait for about 100 more sessions (at this pace 5 days).").waitFor({ timeout: 5_000 });
-  const taking = await other.text("main .note:has-text('Taking part')");
-  holds(/^Taking part: 100 sessions since .+; a restart of Vary starts over\.$/.test(taking), taking);
+  const taking = await other.text("main h3:has-text('Taking part') + .note");
+  holds(taking.startsWith("Counted by this process: a restart of Vary starts over."), taking);
   const row = other.page.getByRole("region", { name: `Arms of ${experiment.name}` }).locator("tbody tr", { hasText: "compact" });
   equal(await row.locator("td").last().innerText(), "taking-part", "the clients of the arm");
-  const reasons = await other.page.locator("main li", { hasText: "variant" }).allTextContents();
-  equal(reasons, ["a rule of the configuration gives them a variant: by-rule", "their address names a variant: by-address"], "the others");
+  const reasons = await other.page.locator("main li").allTextContents();
+  equal(reasons, ["given by a rule of the configuration: by-rule", "named by the address: by-address"], "the others");
   await other.page.context().close();
 });
 
@@ -304,7 +305,9 @@ await check("an experiment counts people where all have credentials, and says wh
     holds(open.includes(part), `“${part}” is not in “${open}”`);
   }
   holds(stopped.includes("You may stop: compact is worse.") && !stopped.includes("a restart"), stopped);
-  holds(stopped.includes("repaired: failed calls after which") && stopped.includes("power: how probable"), "the terms are not explained");
+  holds(stopped.includes("the share of calls that failed; less is better") && stopped.includes("power: how probable"), "the terms are not explained");
+  holds(stopped.includes("compact is behind the control: 10.0 % against 10.0 %, a difference of +10.0 points."), stopped);
+  holds(stopped.includes("The true one is from +5.0 to +15.0 points (95 % interval)."), stopped);
   equal(await section("ended").locator(".verdict").getAttribute("class"), "verdict outcome error", "the colour");
   await other.page.context().close();
 });
@@ -595,6 +598,7 @@ await check("a call of a tool that is not listed says that Vary answered, and wh
   await other.page.context().close();
 });
 
+await whoGetsWhat({ browser, address, token, ask, status });
 await callHistory({ browser, address, token, status });
 
 await check("the columns of the calls fit beside the servers", async () => {

@@ -129,7 +129,7 @@ function Standing({ metric, compared: { variant, verdict, arm, control, differen
   const stands = gain > 0 ? "ahead of" : gain < 0 ? "behind" : difference.value === 0 ? "level with" : "unlike";
   return html`<p>
     ${isEarly && "So far "}<${Name} value=${variant} limit=${40} /> is ${stands} the control: ${shownValue(metric, arm.value)} against${" "}
-    ${shownValue(metric, control.value)}, a difference of ${signed(metric, difference.value)}. 
+    ${shownValue(metric, control.value)}, a difference of ${signed(metric, difference.value)}.
     ${isEarly ? " That is not enough to decide: the true difference may be anything" : " The true one is"} from ${interval(signed, metric, difference)} (95 % interval).
   </p>`;
 }

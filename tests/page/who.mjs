@@ -1,0 +1,61 @@
+// Checks who gets what: the client once, the rule with its place, the clients of a tool, and long lists.
+
+import { Visitor, check, equal, holds, newAddress } from "./browser.mjs";
+
+/** The lines of `gateway.yaml` that have the rule of claude-code and the access rule. */
+const [CLIENT_RULE, ACCESS_RULE] = ["gateway.yaml:26", "gateway.yaml:28"];
+
+export async function whoGetsWhat({ browser, address, token, ask, status }) {
+  /** Opens a view for which the paths have other answers. */
+  async function openWith(view, answers) {
+    const visitor = await Visitor.open(browser, await newAddress(address, token));
+    for (const [path, json] of Object.entries(answers)) await visitor.page.route(`**${path}`, (route) => route.fulfill({ json }));
+    await visitor.page.reload();
+    await visitor.view(view);
+    return visitor;
+  }
+
+  await check("a client that was seen in two variants is listed once, with the one that it gets now and the line of the rule", async () => {
+    const use = (variant, last) => ({ client: { name: "claude-code", version: "9" }, variant, reason: "ranking", requests: 1, calls: 0, last });
+    const clients = [use("few", 1_000), use("standard", 2_000)];
+    const { page } = await openWith("/who", { "/api/last-calls": { calls: [] }, "/api/status": { ...status, clients } });
+    const rows = page.getByRole("region", { name: "Clients that were seen" }).locator("tbody tr");
+    await rows.getByText(CLIENT_RULE).first().waitFor({ timeout: 5_000 });
+    equal(await rows.count(), 1, "rows");
+    const [variant, , why] = await rows.locator("td").allTextContents();
+    holds(/^compactstandard at /.test(variant), variant);
+    equal(why.trim(), `given by clients[0] ${CLIENT_RULE}`, "why");
+    await page.context().close();
+  });
+
+  await check("the answer names the line of each rule", async () => {
+    const initialize = JSON.stringify({ clientInfo: { name: "claude-code" } });
+    const visitor = await openWith(`/who?${new URLSearchParams({ initialize, q: "delete_file" })}`, {});
+    const heading = visitor.page.locator(".answer h2", { hasText: CLIENT_RULE });
+    await heading.waitFor({ timeout: 5_000 });
+    equal(await heading.innerText(), `claude-code gets compact, given by clients[0] ${CLIENT_RULE}`, "the heading");
+    const line = visitor.page.locator(".answer [role=status]", { hasText: ACCESS_RULE });
+    await line.waitFor({ timeout: 5_000 });
+    holds((await line.innerText()).includes(`access rule access[0] ${ACCESS_RULE} denies delete_*`), await line.innerText());
+    await visitor.page.context().close();
+  });
+
+  await check("the panel of a tool has the clients that get it, and each leads to whether it gets it", async () => {
+    const visitor = await openWith("/variants?server=git&tool=git:git_log&variant=compact", {});
+    const row = visitor.page.getByRole("region", { name: "The tool in each variant" }).locator("tbody tr", { hasText: "compact" });
+    await row.getByRole("link", { name: "claude-code" }).click({ timeout: 5_000 });
+    await visitor.page.locator(".answer [role=status]", { hasText: "git_log of git: it gets log" }).waitFor({ timeout: 5_000 });
+    await visitor.page.context().close();
+  });
+
+  await check("of more than ten problems of a kind, ten are listed until somebody wants the others", async () => {
+    const changes = Array.from({ length: 12 }, (_, at) => ({ at, server: "git", subject: "tool", name: `tool-${at}`, summary: "changed", members: [] }));
+    const { page } = await openWith("/review", { "/api/review": { ...(await ask("/api/review")), changes } });
+    const rows = page.getByRole("region", { name: "What servers changed" }).locator("tbody tr");
+    await rows.first().waitFor({ timeout: 5_000 });
+    equal(await rows.count(), 10, "rows");
+    await page.getByRole("button", { name: "2 more" }).click();
+    equal(await rows.count(), 12, "rows of all");
+    await page.context().close();
+  });
+}
