@@ -24,7 +24,7 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
     equal(await rows.count(), 1, "rows");
     const [variant, , why] = await rows.locator("td").allTextContents();
     holds(/^compactstandard at /.test(variant), variant);
-    equal(why.trim(), `given by clients[0] ${CLIENT_RULE}`, "why");
+    equal(why.trim(), `given by clients[0] (${CLIENT_RULE})`, "why");
     await page.context().close();
   });
 
@@ -33,10 +33,10 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
     const visitor = await openWith(`/who?${new URLSearchParams({ initialize, q: "delete_file" })}`, {});
     const heading = visitor.page.locator(".answer h2", { hasText: CLIENT_RULE });
     await heading.waitFor({ timeout: 5_000 });
-    equal(await heading.innerText(), `claude-code gets compact, given by clients[0] ${CLIENT_RULE}`, "the heading");
+    equal(await heading.innerText(), `claude-code gets compact, given by clients[0] (${CLIENT_RULE})`, "the heading");
     const line = visitor.page.locator(".answer [role=status]", { hasText: ACCESS_RULE });
     await line.waitFor({ timeout: 5_000 });
-    holds((await line.innerText()).includes(`access rule access[0] ${ACCESS_RULE} denies delete_*`), await line.innerText());
+    holds((await line.innerText()).includes(`access rule access[0] (${ACCESS_RULE}) denies delete_*`), await line.innerText());
     await visitor.page.context().close();
   });
 

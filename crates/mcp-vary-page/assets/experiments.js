@@ -31,12 +31,12 @@ const NONE = html`<p class="empty">
 
 /** What each metric is, and whether more of it is better (1), less (-1), or neither (0). */
 const METRICS = {
-  failed: ["the share of calls that failed", -1],
-  "invalid-arguments": ["the share of calls whose arguments were refused", -1],
-  repaired: ["of failed calls, the share after which other arguments worked within a minute", 1],
-  duration: ["the mean time of a call", -1],
-  tokens: ["the mean length of a result", -1],
-  calls: ["the mean number of calls of a client", 0],
+  failed: ["share of calls", -1],
+  "invalid-arguments": ["share of calls", -1],
+  repaired: ["share of failed calls", 1],
+  duration: ["mean of a call", -1],
+  tokens: ["mean of a result", -1],
+  calls: ["mean of a client", 0],
 };
 
 const better = (metric) => ["less is better", "neither is better", "more is better"][METRICS[metric][1] + 1];
@@ -44,7 +44,6 @@ const better = (metric) => ["less is better", "neither is better", "more is bett
 function Experiment({ experiment, clients, people }) {
   const { name, arms, metric, anonymous, hasAuth, comparisons, uneven, p, isShared, history: [first] } = experiment;
   const isUnequal = !uneven && arms.some((it) => Math.round(it.clients) !== Math.round(it.planned));
-  const sorted = [...comparisons].sort((a, b) => (b.metric === metric) - (a.metric === metric));
   const [control, arm, another] = arms.map((it) => plain(it.variant, 40));
   const columns = ["metric", "arm", `#${another === undefined ? arm : "value"}`, `#control: ${control}`, "#difference", "#p", "#power"];
   // Of two arms, the heading names both.
@@ -53,7 +52,7 @@ function Experiment({ experiment, clients, people }) {
     <h2><${Name} value=${name} /></h2>
     <p>
       ${arms.slice(1).map(({ variant }, at) => html`${at > 0 && ", "}<strong><${Name} value=${variant} limit=${40} /></strong>`)} against the control${" "}
-      <strong>${control}</strong>, by <code>${metric}</code>: ${METRICS[metric][0]}; ${better(metric)}.
+      <strong>${control}</strong>, by <code>${metric}</code> (${METRICS[metric][0]}; ${better(metric)}).
     </p>
     <${Verdicts} ...${{ experiment, people }} />
     <h3>Taking part: ${units(sizeOf(arms), experiment)}${!isShared && ` since ${moment(first.at)}`}</h3>
@@ -62,26 +61,15 @@ function Experiment({ experiment, clients, people }) {
       ${hasAuth && "A person counts once, with any number of clients."}
       ${anonymous && html` ${hasAuth ? ANONYMOUS : NO_AUTH} Each of their sessions counts, so anybody can decide this experiment.`}
     </p>
-    <${PlainTable}
-      label=${`Arms of ${plain(name)}`}
-      columns=${["arm", `#${unitsOf(experiment)}`, "#planned", "#calls", "~clients seen lately"]}
-      rows=${arms.map((arm, at) => [
-        armName(arm.variant, at === 0),
-        ...[arm.clients, arm.planned, arm.calls].map((it) => count(Math.round(it))),
-        clientLinks(clients.filter((it) => takesPart(it, name) && it.variant === arm.variant)),
-      ])}
-    />
+    <${PlainTable} label=${`Arms of ${plain(name)}`} columns=${["arm", "#so far", "#planned", "#calls"]}
+      rows=${arms.map((arm, at) => [armName(arm.variant, at === 0), ...[arm.clients, arm.planned, arm.calls].map((it) => count(Math.round(it)))])} />
     ${isUnequal && html`<p class="note">That the arms are not as large as planned is chance (p\u00A0${probability(p)}).</p>`}
-    <${Others} clients=${clients.filter((it) => !takesPart(it, name))} all=${clients.length} />
+    <${Clients} ...${{ clients, arms, name }} />
     <h3>By each metric</h3>
     ${comparisons.length === 0
       ? html`<p class="empty">Too few ${unitsOf(experiment)} have taken part yet.</p>`
-      : html`<${PlainTable}
-          label=${`Metrics of ${plain(name)}`}
-          columns=${shown(columns)}
-          rows=${sorted.map((it) => shown(rowOf(it, isTooFew(comparisons, it))))}
-        />
-        ${TERMS}`}
+      : html`<${PlainTable} label=${`Metrics of ${plain(name)}`} columns=${shown(columns)}
+          rows=${comparisons.toSorted((a, b) => (b.metric === metric) - (a.metric === metric)).map((it) => shown(rowOf(it, isTooFew(comparisons, it))))} />${TERMS}`}
     <${History} experiment=${experiment} />
   </section>`;
 }
@@ -90,8 +78,8 @@ const ANONYMOUS = html`Clients without a credential take part, since <code>auth<
 const NO_AUTH = html`Clients are not authenticated, since the configuration has no <code>auth</code>.`;
 
 const TERMS = html`<p class="note">
-  Beneath each value is its 95 % interval. <code>p</code>: how probable such a difference is by chance. <code>power</code>: how
-  ${" "}probable it is to find one of the size in <code>effect</code>, which matters where none was found.
+  Beneath each value is its 95 % interval. <code>repaired</code>: other arguments worked within a minute. <code>p</code>: how probable
+  ${" "}such a difference is by chance. <code>power</code>: how probable it is to find one of the size in <code>effect</code>, if there is one.
 </p>`;
 
 /** Whom an arm counts: people by their credentials, others by their sessions. */
@@ -136,12 +124,13 @@ function Standing({ metric, compared: { variant, verdict, arm, control, differen
 
 const takesPart = ({ reason, rule }, name) => reason === "experiment" && rule === name;
 
-/** The clients that do not take part, by what selects their variants. */
-function Others({ clients, all }) {
+/** The clients of each arm, and those that do not take part, by what selects their variants. */
+function Clients({ clients, arms, name }) {
   if (clients.length === 0) return null;
-  const groups = [...Map.groupBy(clients, ({ reason }) => reason)];
-  return html`<p class="note">${count(clients.length)} of ${plural(all, "client")} seen lately ${clients.length === 1 ? "does" : "do"} not take part. Their variants are:</p>
-    <ul>${groups.map(([reason, uses]) => html`<li>${REASONS[reason] ?? "not selected"}: ${clientLinks(uses)}</li>`)}</ul>`;
+  const inArms = arms.map(({ variant }) => [plain(variant, 40), clients.filter((it) => takesPart(it, name) && it.variant === variant)]);
+  const others = Map.groupBy(clients.filter((it) => !takesPart(it, name)), ({ reason }) => `not in it, variant ${REASONS[reason] ?? "not selected"}`);
+  return html`<p class="note">${plural(clients.length, "client")} seen lately:</p>
+    <ul>${[...inArms, ...others].map(([what, uses]) => html`<li>${what}: ${clientLinks(uses)}</li>`)}</ul>`;
 }
 
 const FINDINGS = { better: "is better", worse: "is worse", different: "differs", "no-difference": "does not differ" };
@@ -176,16 +165,17 @@ const armName = (variant, isControl) => html`<${Name} value=${variant} />${isCon
 /** Whether an arm is too small for what its numbers would say of chance. */
 const isTooFew = (comparisons, { variant }) => comparisons.some((it) => it.variant === variant && it.verdict === "too-few");
 
+const TOO_FEW = html`<span class="faint">too few</span>`;
+
 /** An arm beside the control, by one metric. */
 function rowOf({ metric, variant, arm, control, difference, p, power }, isTooFew) {
-  const chance = isTooFew ? ["too few", "too few"] : [probability(p), `${Math.round(power * 100)}\u00A0%`];
   return [
     html`${metric}<span class="beneath">${METRICS[metric][0]}</span>`,
     armName(variant, false),
     estimate(shownValue, metric, arm),
     estimate(shownValue, metric, control),
     estimate(signed, metric, difference),
-    ...chance.map((it) => (isTooFew ? html`<span class="faint">${it}</span>` : it)),
+    ...(isTooFew ? [TOO_FEW, TOO_FEW] : [probability(p), `${Math.round(power * 100)}\u00A0%`]),
   ];
 }
 

@@ -11,7 +11,7 @@ export class FirstTen extends Component {
     const toggle = () => this.setState({ isOpen: !isOpen });
     return html`
       ${show(isOpen ? all : all.slice(0, MOST))}
-      ${all.length > MOST && html`<button type="button" class="quiet" aria-expanded=${String(isOpen)} onClick=${toggle}>
+      ${all.length > MOST && html` <button type="button" class="quiet" aria-expanded=${String(isOpen)} onClick=${toggle}>
         ${isOpen ? "only the first ten" : `${count(all.length - MOST)} more`}
       </button>`}
     `;

@@ -1,5 +1,4 @@
-// The view of problems: what does not work, what was refused, what is deprecated and still used, and what the configuration
-// says in vain.
+// The view of problems: what does not work, was refused, is deprecated and still used, or is configured in vain.
 
 import { get } from "./api.js";
 import { log, narrowed } from "./calls.js";
@@ -7,7 +6,7 @@ import { Diff } from "./diff.js";
 import { html } from "./dom.js";
 import { count, plural, timeOfDay } from "./format.js";
 import { FirstTen } from "./more.js";
-import { CallCount, Pending, Polled, Problem, Table } from "./parts.js";
+import { CallCount, Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { ServerProblems } from "./servers.js";
@@ -43,7 +42,7 @@ export class Review extends Polled {
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       <${ServerProblems} status=${{ ...status, servers }} most=${Infinity} />
       <div class="review">
-        ${found.map((table) => html`<div key=${table.label}><${FirstTen} all=${table.rows} show=${(rows) => html`<${Table} ...${{ ...table, rows }} />`} /></div>`)}
+        ${found.map((table) => html`<${Found} key=${table.label} ...${table} />`)}
         <${Fine} title="Nothing to report" tables=${tables.filter((it) => it.rows.length === 0 && !uncounted.includes(it))} />
         <${Fine} title="Not recorded" tables=${uncounted} />
       </div>
@@ -96,6 +95,12 @@ function unreadLists(servers) {
   const each = unread.map(({ name, state }, at) => html`${at > 0 && ", "}<code><${Name} value=${name} limit=${60} /></code> ${state === "up" ? "cannot be read" : `is ${state}`}`);
   return each.length > 0 && html`not checked while ${each}.`;
 }
+
+const Found = ({ title, note, rows, label, columns }) => html`<section>
+  <h2>${title}</h2>
+  ${note && html`<div class="note">${note}</div>`}
+  <${FirstTen} all=${rows} show=${(rows) => html`<${PlainTable} ...${{ label, columns, rows }} />`} />
+</section>`;
 
 /** What was looked for in vain, in a line each; what is not known has no tick. */
 function Fine({ title, tables }) {

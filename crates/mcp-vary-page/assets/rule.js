@@ -26,7 +26,7 @@ export class RuleText extends Component {
     if (!rule) return null;
     const [path, file] = [`${rule.file}:${rule.line}`, rule.file.split(/[/\\]/).at(-1)];
     return html`${!isShort && html` <code class="rule"><${LongText} value=${rule.text} limit=${200} /></code>`}${" "}
-      <code class="place" title=${plain(path, 200)}><${Name} value=${`${file}:${rule.line}`} /></code>`;
+      (<code title=${plain(path, 200)}><${Name} value=${`${file}:${rule.line}`} /></code>)`;
   }
 }
 

@@ -19,10 +19,11 @@ export function openTool(params) {
 /** The same as a text. Names of servers have no colon. */
 export const toolKey = ({ server, name }) => `${server}:${name}`;
 
-/** The name of a tool in a cell, as the link to what each variant makes of it. */
-export function ToolLink({ tool, variant }) {
-  return html`<a href=${link("variants", { tool: toolKey(tool), variant })} tabindex="-1"><${Name} value=${tool.name} /></a>`;
-}
+/** The address of what each variant makes of a tool. */
+export const linkToTool = (tool, variant) => link("variants", { tool: toolKey(tool), variant });
+
+/** The name of a tool in a cell, as the link to it. */
+export const ToolLink = ({ tool, variant }) => html`<a href=${linkToTool(tool, variant)} tabindex="-1"><${Name} value=${tool.name} /></a>`;
 
 /** Reads members of a component's state; `error` says why that failed. */
 export async function readInto(component, read) {

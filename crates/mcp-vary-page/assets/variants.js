@@ -7,6 +7,7 @@ import { createRef, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
 import { count, plural, saving } from "./format.js";
 import { Grid, KEYS } from "./grid.js";
+import { FirstTen } from "./more.js";
 import { CheckBox, Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
@@ -64,17 +65,14 @@ function Uses({ catalog, clients, callers }) {
   return html`<${Table} title="Who gets each variant" columns=${["variant", "~clients", "#calls since the start"]} rows=${rows} />`;
 }
 
-/** The most clients that are named. */
-const MOST_NAMED = 6;
-
 /** Clients of the status, or of calls with their people, as links to what they get. */
 export function clientLinks(uses) {
   if (uses.length === 0) return "–";
-  const links = uses.slice(0, MOST_NAMED).map(({ client, principal, variant, reason, rule, variantRule = rule, last, at = last, tool }, place) => {
+  const one = ({ client, principal, variant, reason, rule, variantRule = rule, last, at = last, tool }, place) => {
     const seen = { principal, variant, reason, variantRule, at, tool };
     return html`${place > 0 && ", "}${client?.name ? html`<${ClientLink} person=${principal} ...${{ client, seen }} />` : "no name"}`;
-  });
-  return html`${links}${uses.length > MOST_NAMED && `, and ${count(uses.length - MOST_NAMED)} more`}`;
+  };
+  return html`<${FirstTen} all=${uses} show=${(some) => some.map(one)} />`;
 }
 
 /** A variant as the link to its draft. */

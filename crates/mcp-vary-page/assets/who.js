@@ -6,11 +6,11 @@ import { Component, html } from "./dom.js";
 import { count, minuteOfDay, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
 import { FirstTen } from "./more.js";
-import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
+import { CallCount, Choice, Filter, PlainTable, Problem, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
-import { ToolLink, toolKey } from "./tool.js";
+import { ToolLink, linkToTool, toolKey } from "./tool.js";
 
 /** What decides, after the variant. */
 export const REASONS = {
@@ -158,8 +158,11 @@ function Seen({ callers, person }) {
   ]);
   const columns = ["client", "variant", "#tools", "~why", "#calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-  const show = (rows) => html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
-  return html`<${FirstTen} all=${rows} show=${show} />`;
+  return html`<section>
+    <h2>Choose a client that was seen</h2>
+    ${rows.length === 0 && html`<p class="empty">${empty}</p>`}
+    <${FirstTen} all=${rows} show=${(rows) => rows.length > 0 && html`<${PlainTable} label="Clients that were seen" ...${{ columns, rows }} />`} />
+  </section>`;
 }
 
 /** The variant of a caller now, and with which it was seen if that is another one. */
@@ -172,9 +175,15 @@ function Got({ now, seen: { variant, at } }) {
 /** The answer for what is known of a caller; nothing if its person is not that of a key. */
 async function answerTo({ client, principal, ...seen }, keys) {
   if (principal && !keys.includes(principal)) return null;
-  const fields = { ...fieldsOf(client, seen), key: principal };
-  const answer = await post("/api/explain", { ...readClient((field) => fields[field]), brief: true }).catch(() => null);
-  return answer?.lacksCredential ? null : answer;
+  const ask = async (known) => {
+    const fields = { ...fieldsOf(client, known), key: principal };
+    const answer = await post("/api/explain", { ...readClient((field) => fields[field]), brief: true }).catch(() => null);
+    return answer?.lacksCredential ? null : answer;
+  };
+  const answer = await ask(seen);
+  if (seen.reason !== "experiment" || !["ranking", "model"].includes(answer?.reason)) return answer;
+  // Which arm a session gets is only known of those that were seen.
+  return { ...(await ask({ ...seen, reason: "address" })), reason: "experiment", steps: [] };
 }
 
 /** What decided, the rule by its name and place. */
@@ -219,7 +228,7 @@ function Answer({ answer, params }) {
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
             <span>${step}</span>
-            <span>${sentence(detail)}<${StepRule} ...${{ step, detail }} />${decided && html` <span class="mark">decides</span>`}</span>
+            <span>${sentence(detail)}<${RuleText} key=${detail} name=${ruleIn({ step, detail })} />${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
       </ol>
@@ -234,8 +243,6 @@ function Answer({ answer, params }) {
 function ruleIn({ step, detail }) {
   return ["pin", "access", "rule"].includes(step) ? detail.match(/^(?:the rule )?`([^`]+)` /)?.[1] : undefined;
 }
-
-const StepRule = (step) => html`<${RuleText} key=${ruleIn(step)} name=${ruleIn(step)} />`;
 
 /** A sentence of Vary. */
 const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
@@ -280,11 +287,11 @@ function Tools({ answer, params }) {
       <${Filter} label="Tool" hint="why not delete_file?" value=${q} onChange=${(text) => replace({ q: text })} />
       <${Choice} label="Show" value=${all ? "yes" : ""} options=${shows} onChange=${(value) => replace({ all: value })} />
     </div>
-    <div role="status">${q && one && html`<${OneTool} tool=${one} />`}</div>
+    <div role="status">${q && one && html`<${OneTool} tool=${one} variant=${answer.variant} />`}</div>
     ${found.length > 1 && html`<${Causes} hidden=${found.filter((it) => it.hidden.length > 0)} />`}
-    ${rows.length === 0
+    ${found.length !== 1 && (rows.length === 0
       ? html`<p class="empty">${found.length === 0 ? "No tool matches. Clear the filter." : "It gets all that match."}</p>`
-      : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${(row, column) => toolCell(row, column, answer.variant)} />`}
+      : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${(row, column) => toolCell(row, column, answer.variant)} />`)}
   `;
 }
 
@@ -292,9 +299,9 @@ function Tools({ answer, params }) {
 const namesOf = ({ server, name, shown }) => [name, `${server}_${name}`, ...(shown ? [shown] : [])];
 
 /** Whether it gets the tool, and what to do if not, in a line. */
-function OneTool({ tool }) {
+function OneTool({ tool, variant }) {
   const answer = tool.hidden.length > 0 ? causesOf(tool) : html`it gets <${Name} value=${tool.shown} />`;
-  return html`<code><${Name} value=${tool.name} /></code> of <${Name} value=${tool.server} />: ${answer}`;
+  return html`<a href=${linkToTool(tool, variant)}><${Name} value=${tool.name} /></a> of <${Name} value=${tool.server} />: ${answer}`;
 }
 
 const COLUMNS = [
