@@ -278,8 +278,8 @@ await check("an experiment says what to do, how many people or sessions it needs
   const taking = await other.text("main h3:has-text('Taking part') + .note");
   holds(taking.startsWith("Counted by this process: a restart of Vary starts over."), taking);
   const groups = await other.page.locator("main li").allTextContents();
-  const others = ["variant given by a rule of the configuration: by-rule", "variant named by the address: by-address"];
-  equal(groups.filter((it) => it.includes("by-")), others.map((it) => `not in it, ${it}`), "those that take no part");
+  const others = ["given by a rule of the configuration: by-rule", "named by the address: by-address"];
+  equal(groups.filter((it) => it.includes("by-")), others.map((it) => `not in it, as the variant is ${it}`), "those that take no part");
   equal(groups.filter((it) => it.startsWith("compact")), ["compact: taking-part"], "the clients of the arm");
   await other.page.context().close();
 });

@@ -128,7 +128,7 @@ const takesPart = ({ reason, rule }, name) => reason === "experiment" && rule ==
 function Clients({ clients, arms, name }) {
   if (clients.length === 0) return null;
   const inArms = arms.map(({ variant }) => [plain(variant, 40), clients.filter((it) => takesPart(it, name) && it.variant === variant)]);
-  const others = Map.groupBy(clients.filter((it) => !takesPart(it, name)), ({ reason }) => `not in it, variant ${REASONS[reason] ?? "not selected"}`);
+  const others = Map.groupBy(clients.filter((it) => !takesPart(it, name)), ({ reason }) => `not in it, as the variant is ${REASONS[reason] ?? "not selected"}`);
   return html`<p class="note">${plural(clients.length, "client")} seen lately:</p>
     <ul>${[...inArms, ...others].map(([what, uses]) => html`<li>${what}: ${clientLinks(uses)}</li>`)}</ul>`;
 }

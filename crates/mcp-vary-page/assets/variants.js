@@ -60,9 +60,9 @@ export const VARIANTS_OFF = html`<p class="empty">Variants are off. Add <code>va
 function Uses({ catalog, clients, callers }) {
   const rows = catalog.variants.map(({ id }) => {
     const calls = clients.filter(({ variant }) => variant === id).reduce((sum, it) => sum + it.calls, 0);
-    return [draftLink(id), clientLinks(callers.filter(({ variant }) => variant === id)), count(calls)];
+    return [draftLink(id), count(calls), clientLinks(callers.filter(({ variant }) => variant === id))];
   });
-  return html`<${Table} title="Who gets each variant" columns=${["variant", "~clients", "#calls since the start"]} rows=${rows} />`;
+  return html`<${Table} title="Who gets each variant" note="All calls since the start, and the clients that got it last." columns=${["variant", "#calls", "~clients"]} rows=${rows} />`;
 }
 
 /** Clients of the status, or of calls with their people, as links to what they get. */
