@@ -71,9 +71,10 @@ export class Who extends Component {
   async loadCallers() {
     const { clients = [], keys = [] } = this.props.status ?? {};
     try {
-      const callers = callersOf((await get("/api/last-calls")).calls, clients).slice(0, MOST_CALLERS);
+      const callers = callersOf((await get("/api/last-calls")).calls, clients);
       this.setState({ callers });
-      this.setState({ callers: await Promise.all(callers.map(async (it) => ({ ...it, now: await answerTo(it, keys) }))) });
+      const answers = await Promise.all(callers.slice(0, MOST_ASKED).map((it) => answerTo(it, keys)));
+      this.setState({ callers: callers.map((it, at) => ({ ...it, now: answers[at] })) });
     } catch (error) {
       this.props.failed(error);
     }
@@ -144,7 +145,8 @@ const refusal = ({ length }) => html`<p class="problem">
   ${length > 0 ? "Without a key Vary refuses this client; choose a person." : "Without a token Vary refuses this client; paste its claims."}
 </p>`;
 
-const MOST_CALLERS = 20;
+/** The callers of which Vary is asked what they get now. */
+const MOST_ASKED = 20;
 
 /** Where to begin: who called, and what they got. */
 function Seen({ callers, person }) {
@@ -153,7 +155,7 @@ function Seen({ callers, person }) {
     html`<${ClientLink} client=${client} person=${principal} seen=${{ ...seen, principal: principal ?? person }} />`,
     html`<${Got} ...${{ now, seen }} />`,
     count(now?.listed),
-    now ? whyOf(now) : html`by ${seen.reason}`,
+    now ? whyOf(now) : (REASONS[seen.reason] ?? "–"),
     html`<${CallCount} number=${calls} filters=${{ client: client.name, person: principal }} what=${`calls of ${clientLabel(client, principal)}`} />`,
   ]);
   const columns = ["client", "variant", "#tools", "~why", "#calls"];
@@ -200,9 +202,7 @@ function Recorded({ answer, params }) {
   const isOfCaller = !caller || caller === answer.person;
   const isSame = isOfCaller && answer.variant === variant && answer.reason === by;
   return html`<div class=${`recorded ${isSame ? "" : "differs"}`}>
-    <p>
-      Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}
-    </p>
+    <p>Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}</p>
     <p class="note">
       The answer below, for what the fields have, ${isSame ? "is the same." : "can differ: "}
       ${!isOfCaller && html`they lack <${Name} value=${caller} limit=${60} />, who called.`}
