@@ -9,7 +9,7 @@ import { FirstTen } from "./more.js";
 import { CallCount, Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
-import { ServerProblems } from "./servers.js";
+import { ServerProblems, problemSummary } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
 import { toolKey } from "./tool.js";
 import { clientLinks, draftLink } from "./variants.js";
@@ -38,9 +38,11 @@ export class Review extends Polled {
     const uncounted = tables.filter((it) => it.unknown === NOT_COUNTED);
     if (!status.audit) uncounted.push({ label: "Calls from before the start of Vary", unknown: UNAUDITED });
     const servers = status.servers.toSorted((a, b) => (b.state === "down") - (a.state === "down") || failedShare(b) - failedShare(a));
+    const working = servers.filter((it) => problemSummary({ servers: [it] }).number === 0);
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
-      <${ServerProblems} status=${{ ...status, servers }} most=${Infinity} />
+      <${FirstTen} all=${servers.filter((it) => !working.includes(it))} show=${(some) => html`
+        <${ServerProblems} status=${{ ...status, servers: [...some, ...working] }} most=${Infinity} />`} />
       <div class="review">
         ${found.map((table) => html`<${Found} key=${table.label} ...${table} />`)}
         <${Fine} title="Nothing to report" tables=${tables.filter((it) => it.rows.length === 0 && !uncounted.includes(it))} />
@@ -118,8 +120,6 @@ const UNAUDITED = html`set <code>audit</code> in the configuration to keep them 
 
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 
-const sentence = (text) => html`<div><${LongText} value=${text} limit=${300} isSentence /></div>`;
-
 const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool) })}>${name(tool.name)}</a>`;
 
 /** The calls that Vary keeps and that the filters of the address leave: as many as the list of them has. */
@@ -151,7 +151,7 @@ const TABLES = [
     ({ limit, count: refused }) => [count(refused), html`<code>${name(limit)}</code>`, callCount({ outcome: "denied", rule: limit }, `calls that ${limit} refused`)],
     "Rate limits have refused nothing since they last changed.",
     html`Of all requests, of which the list has calls. Ask who makes so many, or raise the limit in <code>rates</code>.`],
-  ["Parts of variants that match nothing", ["variant", "~problem"], "unmatched", ({ variant, problem }) => [draftLink(variant), sentence(problem)],
+  ["Parts of variants that match nothing", ["variant", "~problem"], "unmatched", ({ variant, problem }) => [draftLink(variant), html`<${LongText} value=${problem} limit=${300} isSentence />`],
     "Every rule and override of the variants matches something that the servers list.",
     "Correct the entry in a draft of the variant."],
   ["Names that collide", ["list", "name", "reachable", "hidden"], "collisions",
