@@ -7,7 +7,7 @@ use http::{Request, StatusCode};
 use mcp_vary_config::{FileVariants, Source, VariantEdit};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{Page as _, PageAccess};
-use mcp_vary_page::{DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
+use mcp_vary_page::{DraftedVariant, GatewayPage, VariantSource, WrittenRule, WrittenVariant};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
@@ -82,7 +82,7 @@ impl VariantSource for Written {
         Err("nothing was written".to_owned())
     }
 
-    fn rules(&self) -> Result<Vec<(String, String)>, String> {
+    fn rules(&self) -> Result<Vec<WrittenRule>, String> {
         Ok(Vec::new())
     }
 
