@@ -1,16 +1,19 @@
 //! The last calls of a gateway, which its page shows.
 
 use std::cmp::Reverse;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::quality::RandomState;
-use mcp_vary_audit::Outcome;
+use indexmap::{Equivalent, IndexSet};
+use mcp_vary_audit::{Outcome, Record};
 use mcp_vary_base::lock::ScopedLock;
+use tokio::time::Instant;
 
-use crate::finished_call::{CallSource, CallTarget, FinishedCall};
+use crate::finished_call::{CallSource, CallTarget, FinishedCall, RecordedSource, RecordedTarget};
+use crate::request_line::milliseconds;
 
 /// The last calls of a gateway, with the last errors and the last refused calls. Those are in a list of their own, too: neither 1,000
 /// later calls nor errors push out what was refused, and refused calls push out no errors.
@@ -51,24 +54,57 @@ struct Ring {
 
 /// Values that calls share.
 #[derive(Debug)]
-struct Known<T>(HashSet<Arc<T>, RandomState>);
+struct Known<T>(IndexSet<Arc<T>, RandomState>);
+
+/// A call that has ended, by its record.
+pub(crate) struct EndedCall<'a> {
+    pub(crate) record: &'a Record,
+    pub(crate) ended: Instant,
+    /// The server that worked on it.
+    pub(crate) server: Option<&'a Arc<str>>,
+    /// What [`FinishedCall`] has of this name.
+    pub(crate) arguments: Option<String>,
+    /// As above.
+    pub(crate) error: Option<String>,
+    /// As above.
+    pub(crate) is_unknown_tool: bool,
+}
+
+impl<'a> EndedCall<'a> {
+    /// What its record alone says of it.
+    pub(crate) const fn new(record: &'a Record, ended: Instant) -> Self {
+        Self {
+            record,
+            ended,
+            server: None,
+            arguments: None,
+            error: None,
+            is_unknown_tool: false,
+        }
+    }
+}
 
 impl CallHistory {
     /// Adds a call, which gets the next number. Returns a copy of it for those who watch.
-    pub(crate) fn push(&self, mut call: FinishedCall, is_watched: bool) -> Option<FinishedCall> {
-        call.id = self.calls.next_number();
-        let watched = is_watched.then(|| call.clone());
-        let separate = match call.outcome {
+    pub(crate) fn push(&self, call: EndedCall<'_>, is_watched: bool) -> Option<FinishedCall> {
+        let id = self.calls.next_number();
+        let separate = match call.record.outcome {
             Outcome::Error | Outcome::ToolError => Some(&self.errors),
             Outcome::Denied => Some(&self.refusals),
             Outcome::Allowed | Outcome::Cancelled => None,
         };
-        if let Some(rings) = separate {
-            let number = rings.next_number();
-            rings.push(number, call.clone(), MOST_SEPARATE, MOST_SEPARATE_BYTES);
+        let has_copy = is_watched || separate.is_some();
+        let mut ring = self.calls.ring(id).lock();
+        let finished = ring.finished(id, call);
+        let copy = has_copy.then(|| finished.clone());
+        ring.push(finished, MOST_CALLS / RINGS, MOST_CALL_BYTES / RINGS);
+        drop(ring);
+        if let Some((rings, copy)) = separate.zip(copy.as_ref()) {
+            let mut ring = rings.ring(rings.next_number()).lock();
+            let bytes = MOST_SEPARATE_BYTES / RINGS;
+            ring.push(copy.clone(), MOST_SEPARATE / RINGS, bytes);
         }
-        self.calls.push(call.id, call, MOST_CALLS, MOST_CALL_BYTES);
-        watched
+        if is_watched { copy } else { None }
     }
 
     /// The calls that stayed, the latest first.
@@ -87,11 +123,10 @@ impl Rings {
         self.count.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Adds the call with this number to its ring, which has its part of `max_calls` and `max_bytes`.
-    fn push(&self, number: u64, call: FinishedCall, max_calls: usize, max_bytes: usize) {
-        if let Some(ring) = self.rings.get(number as usize % RINGS) {
-            ring.lock().push(call, max_calls / RINGS, max_bytes / RINGS);
-        }
+    /// The ring of the call with this number.
+    fn ring(&self, number: u64) -> &ScopedLock<Ring> {
+        let [first, ..] = &self.rings;
+        self.rings.get(number as usize % RINGS).unwrap_or(first)
     }
 
     fn all(&self) -> Vec<FinishedCall> {
@@ -102,14 +137,35 @@ impl Rings {
 }
 
 impl Ring {
+    /// The call that ended, with what it shares with others.
+    fn finished(&mut self, id: u64, call: EndedCall<'_>) -> FinishedCall {
+        let record = call.record;
+        let target = RecordedTarget::new(record, call.server);
+        FinishedCall {
+            id,
+            ended: call.ended,
+            target: self.targets.value(&target, CallTarget::size),
+            source: self
+                .sources
+                .value(&RecordedSource(record), CallSource::size),
+            arguments: call.arguments,
+            outcome: record.outcome,
+            code: record.code,
+            error: call.error,
+            is_unknown_tool: call.is_unknown_tool,
+            duration_ms: record.duration.map(milliseconds),
+            server_ms: record.upstream_duration.map(milliseconds),
+            bytes_in: record.bytes_in,
+            bytes_out: record.bytes_out,
+        }
+    }
+
     /// Adds a call, unless it alone takes more than `max_bytes`, and removes the oldest ones that then are too many.
-    fn push(&mut self, mut call: FinishedCall, max_calls: usize, max_bytes: usize) {
+    fn push(&mut self, call: FinishedCall, max_calls: usize, max_bytes: usize) {
         let size = call.size();
         if size > max_bytes {
             return;
         }
-        self.targets.share(&mut call.target, CallTarget::size);
-        self.sources.share(&mut call.source, CallSource::size);
         while self.calls.len() >= max_calls || self.bytes + size > max_bytes {
             let Some(oldest) = self.calls.pop_front() else {
                 break;
@@ -122,26 +178,30 @@ impl Ring {
 }
 
 impl<T: Eq + Hash> Known<T> {
-    /// Has `value` be the equal one that is known, which it becomes otherwise. Few are known, none of them is large, and all are
-    /// forgotten when there are too many.
-    fn share(&mut self, value: &mut Arc<T>, size: impl FnOnce(&T) -> usize) {
-        if let Some(same) = self.0.get(value) {
-            value.clone_from(same);
-            return;
+    /// The value that a record has: the equal one that is known, or else a new one, which then is known. Few are known, none of
+    /// them is large, and all are forgotten when there are too many.
+    fn value<'a, R>(&mut self, recorded: &'a R, size: impl FnOnce(&T) -> usize) -> Arc<T>
+    where
+        R: Equivalent<Arc<T>> + Hash,
+        T: From<&'a R>,
+    {
+        if let Some(same) = self.0.get(recorded) {
+            return Arc::clone(same);
         }
-        if size(value) > LARGEST_KNOWN {
-            return;
+        let value = Arc::new(T::from(recorded));
+        if size(&value) <= LARGEST_KNOWN {
+            if self.0.len() >= MOST_KNOWN {
+                self.0.clear();
+            }
+            self.0.insert(Arc::clone(&value));
         }
-        if self.0.len() >= MOST_KNOWN {
-            self.0.clear();
-        }
-        self.0.insert(Arc::clone(value));
+        value
     }
 }
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
-        Self(HashSet::default())
+        Self(IndexSet::default())
     }
 }
 
@@ -158,14 +218,16 @@ const LARGEST_KNOWN: usize = 512;
 
 #[cfg(test)]
 mod tests {
-    use mcp_vary_audit::{Event, LongText, Record, Target, TargetKind};
+    use mcp_vary_audit::{Event, LongText, Target, TargetKind};
 
     use super::*;
 
     fn push(history: &CallHistory, outcome: Outcome, error: Option<String>) {
         let record = Record::new(Event::Request, outcome);
-        let mut call = FinishedCall::new(&record, None);
-        call.error = error;
+        let call = EndedCall {
+            error,
+            ..EndedCall::new(&record, Instant::now())
+        };
         assert!(history.push(call, false).is_none());
     }
 
@@ -220,10 +282,10 @@ mod tests {
         let call = |name: &str| {
             let mut record = Record::new(Event::Request, Outcome::Allowed);
             record.target = Some(Target::new(TargetKind::Tool, LongText::new(name)));
-            FinishedCall::new(&record, None)
+            history.push(EndedCall::new(&record, Instant::now()), false);
         };
         for _ in 0..=RINGS {
-            history.push(call("git_push"), false);
+            call("git_push");
         }
         let calls = history.latest();
         let (last, first) = (calls.first().unwrap(), calls.last().unwrap());
@@ -232,11 +294,11 @@ mod tests {
         // What is too large for that, or came after too many others, is another value with the same text.
         for name in ["x".repeat(600), "git_push".to_owned()] {
             for number in 0..=RINGS * MOST_KNOWN {
-                history.push(call(&number.to_string()), false);
+                call(&number.to_string());
             }
             let [one, other] = [(); 2].map(|()| {
                 for _ in 0..RINGS {
-                    history.push(call(&name), false);
+                    call(&name);
                 }
                 history.latest().swap_remove(0)
             });

@@ -1,13 +1,15 @@
 //! A call that has ended, as watchers and the history get it.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use mcp_vary_audit::{LongText, Outcome, Record, TargetKind, Text};
+use indexmap::Equivalent;
+use mcp_vary_audit::{LongText, Outcome, Record, Target, TargetKind, Text};
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
-use crate::request_line::{milliseconds, without_secrets};
+use crate::request_line::without_secrets;
 
 /// A call that has ended. It has no result but the text of an error, and nothing of a URI that may be a secret.
 #[derive(Clone, Debug, Serialize)]
@@ -91,25 +93,6 @@ pub struct WatchedClient {
 }
 
 impl FinishedCall {
-    /// What a record shows of a call, on which `server` worked.
-    pub(crate) fn new(record: &Record, server: Option<&Arc<str>>) -> Self {
-        Self {
-            id: 0,
-            ended: Instant::now(),
-            target: Arc::new(CallTarget::new(record, server)),
-            source: Arc::new(CallSource::new(record)),
-            arguments: None,
-            outcome: record.outcome,
-            code: record.code,
-            error: None,
-            is_unknown_tool: false,
-            duration_ms: record.duration.map(milliseconds),
-            server_ms: record.upstream_duration.map(milliseconds),
-            bytes_in: record.bytes_in,
-            bytes_out: record.bytes_out,
-        }
-    }
-
     /// The bytes of memory that it takes, with all of what it may share with others.
     pub(crate) fn size(&self) -> usize {
         let copied = [&self.arguments, &self.error].into_iter().flatten();
@@ -126,24 +109,6 @@ impl Hash for CallTarget {
 }
 
 impl CallTarget {
-    fn new(record: &Record, server: Option<&Arc<str>>) -> Self {
-        let target = record.target.as_ref();
-        Self {
-            method: record.method.clone().unwrap_or(Text::from_static("")),
-            target: target.map(|target| {
-                if is_uri(target.kind) {
-                    LongText::new(without_secrets(target.name.as_str()))
-                } else {
-                    target.name.clone()
-                }
-            }),
-            server: server.map(Text::shared),
-            upstream_name: target
-                .filter(|target| !is_uri(target.kind))
-                .and_then(|target| target.upstream_name.clone()),
-        }
-    }
-
     /// The bytes of memory that it takes.
     pub(crate) fn size(&self) -> usize {
         let names = [&self.target, &self.upstream_name].into_iter().flatten();
@@ -152,33 +117,74 @@ impl CallTarget {
     }
 }
 
+/// What a call is about, as its record has it.
+pub(crate) struct RecordedTarget<'a> {
+    method: Option<&'a Text>,
+    /// Of a URI, what is no secret.
+    target: Option<Cow<'a, str>>,
+    server: Option<&'a Arc<str>>,
+    upstream_name: Option<&'a LongText>,
+}
+
+impl<'a> RecordedTarget<'a> {
+    /// That of a record of a call on which `server` worked.
+    pub(crate) fn new(record: &'a Record, server: Option<&'a Arc<str>>) -> Self {
+        let target = record.target.as_ref();
+        let named = target.filter(|target| !is_uri(target.kind));
+        Self {
+            method: record.method.as_ref(),
+            target: target.map(shown_name),
+            server,
+            upstream_name: named.and_then(|target| target.upstream_name.as_ref()),
+        }
+    }
+}
+
+fn shown_name(target: &Target) -> Cow<'_, str> {
+    let name = target.name.as_str();
+    if is_uri(target.kind) {
+        Cow::Owned(without_secrets(name))
+    } else {
+        Cow::Borrowed(name)
+    }
+}
+
+impl Hash for RecordedTarget<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.target.as_deref().hash(state);
+    }
+}
+
+impl Equivalent<Arc<CallTarget>> for RecordedTarget<'_> {
+    fn equivalent(&self, known: &Arc<CallTarget>) -> bool {
+        self.target.as_deref() == known.target.as_ref().map(LongText::as_str)
+            && self.method.map_or("", Text::as_str) == known.method.as_str()
+            && self.server.map(AsRef::as_ref) == known.server.as_ref().map(Text::as_str)
+            && self.upstream_name == known.upstream_name.as_ref()
+    }
+}
+
+impl From<&RecordedTarget<'_>> for CallTarget {
+    fn from(recorded: &RecordedTarget<'_>) -> Self {
+        Self {
+            method: recorded.method.cloned().unwrap_or(Text::from_static("")),
+            target: recorded.target.as_deref().map(LongText::new),
+            server: recorded.server.map(Text::shared),
+            upstream_name: recorded.upstream_name.cloned(),
+        }
+    }
+}
+
 /// By what tells most of them apart.
 impl Hash for CallSource {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let client = self.client.as_ref();
-        client.map(|client| client.version.as_str()).hash(state);
         client.map(|client| client.name.as_str()).hash(state);
         self.principal.as_ref().map(Text::as_str).hash(state);
     }
 }
 
 impl CallSource {
-    fn new(record: &Record) -> Self {
-        let actor = record.actor.as_ref();
-        let variant = record.variant.as_ref();
-        Self {
-            client: record.client.as_ref().map(|client| WatchedClient {
-                name: client.name.clone(),
-                version: client.version.clone(),
-            }),
-            principal: actor.map(|actor| actor.name.as_ref().unwrap_or(&actor.id).clone()),
-            variant: variant.map(|variant| variant.id.clone()),
-            reason: variant.map(|variant| variant.reason.clone()),
-            variant_rule: variant.and_then(|variant| variant.rule.clone()),
-            rule: record.rule.clone(),
-        }
-    }
-
     /// The bytes of memory that it takes.
     pub(crate) fn size(&self) -> usize {
         let client = self.client.as_ref();
@@ -191,6 +197,59 @@ impl CallSource {
             self.rule.as_ref(),
         ];
         size_of::<Self>() + texts.map(length).iter().sum::<usize>()
+    }
+}
+
+/// Who sent a call, as its record has it.
+pub(crate) struct RecordedSource<'a>(pub(crate) &'a Record);
+
+impl RecordedSource<'_> {
+    fn principal(&self) -> Option<&Text> {
+        let actor = self.0.actor.as_ref()?;
+        Some(actor.name.as_ref().unwrap_or(&actor.id))
+    }
+}
+
+impl Hash for RecordedSource<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let client = self.0.client.as_ref();
+        client.map(|client| client.name.as_str()).hash(state);
+        self.principal().map(Text::as_str).hash(state);
+    }
+}
+
+impl Equivalent<Arc<CallSource>> for RecordedSource<'_> {
+    fn equivalent(&self, known: &Arc<CallSource>) -> bool {
+        let Record {
+            client, variant, ..
+        } = self.0;
+        let (of_client, of_variant) = (client.as_ref(), variant.as_ref());
+        let known_client = known.client.as_ref();
+        of_client.map(|client| &client.name) == known_client.map(|client| &client.name)
+            && of_client.map(|client| &client.version) == known_client.map(|client| &client.version)
+            && self.principal() == known.principal.as_ref()
+            && of_variant.map(|variant| &variant.id) == known.variant.as_ref()
+            && of_variant.map(|variant| &variant.reason) == known.reason.as_ref()
+            && of_variant.and_then(|variant| variant.rule.as_ref()) == known.variant_rule.as_ref()
+            && self.0.rule == known.rule
+    }
+}
+
+impl From<&RecordedSource<'_>> for CallSource {
+    fn from(recorded: &RecordedSource<'_>) -> Self {
+        let record = recorded.0;
+        let variant = record.variant.as_ref();
+        Self {
+            client: record.client.as_ref().map(|client| WatchedClient {
+                name: client.name.clone(),
+                version: client.version.clone(),
+            }),
+            principal: recorded.principal().cloned(),
+            variant: variant.map(|variant| variant.id.clone()),
+            reason: variant.map(|variant| variant.reason.clone()),
+            variant_rule: variant.and_then(|variant| variant.rule.clone()),
+            rule: record.rule.clone(),
+        }
     }
 }
 

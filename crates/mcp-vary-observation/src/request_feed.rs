@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use crate::call_history::CallHistory;
+use crate::call_history::{CallHistory, EndedCall};
 use crate::finished_call::{FinishedCall, is_uri};
 use crate::request_line::without_secrets;
 
@@ -150,7 +150,7 @@ impl RequestFeed {
 
 impl ReportedCall {
     /// Records the call, which has ended, and sends it to watchers.
-    pub(super) fn end(&self, call: FinishedCall) {
+    pub(super) fn end(&self, call: EndedCall<'_>) {
         let shown = self.feed.history.push(call, self.is_shown);
         if let Some(call) = shown {
             // The watchers may be gone.
@@ -242,8 +242,9 @@ mod tests {
 
     use super::*;
 
-    fn call() -> FinishedCall {
-        FinishedCall::new(&Record::new(Event::Request, Outcome::Allowed), None)
+    fn end(call: &ReportedCall) {
+        let record = Record::new(Event::Request, Outcome::Allowed);
+        call.end(EndedCall::new(&record, Instant::now()));
     }
 
     /// OP-9
@@ -255,7 +256,7 @@ mod tests {
         assert!(feed.begin("tools/list").is_none());
         let reported = feed.begin("tools/call").unwrap();
         for _ in 0..MAX_WAITING + 3 {
-            reported.end(call());
+            end(&reported);
         }
         let next = watch.next().await;
         assert!(matches!(next, Some(WatchEvent::Dropped(3))), "{next:?}");
@@ -272,10 +273,10 @@ mod tests {
     async fn all_calls_are_recorded_whether_or_not_somebody_watches() {
         let feed = Arc::<RequestFeed>::default();
         feed.record();
-        feed.begin("tools/call").unwrap().end(call());
+        end(&feed.begin("tools/call").unwrap());
         let _watch = feed.watch(None).unwrap();
         for _ in 0..2 * SHOWN_PER_SECOND {
-            feed.begin("resources/read").unwrap().end(call());
+            end(&feed.begin("resources/read").unwrap());
         }
         assert!(feed.begin("subscriptions/listen").is_none());
         let ids = feed.last_calls().into_iter().map(|call| call.id);
@@ -294,7 +295,7 @@ mod tests {
             feed: Arc::clone(&feed),
             is_shown: true,
         };
-        of_this_second.end(call());
+        end(&of_this_second);
         let next = watch.next().await;
         assert!(matches!(next, Some(WatchEvent::Dropped(7))), "{next:?}");
         let next = watch.next().await;

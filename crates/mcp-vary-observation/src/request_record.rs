@@ -24,7 +24,7 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
 use crate::audit_service::{AuditService, ClientKey};
-use crate::finished_call::FinishedCall;
+use crate::call_history::EndedCall;
 use crate::origin::{Origin, actor};
 use crate::outcome::{code_of, failure_text, outcome};
 use crate::people::Person;
@@ -145,23 +145,21 @@ impl RequestRecord {
             (_, client) => principal.and_then(|principal| actor(principal, client.as_ref())),
         };
         record.address = origin.address;
-        record.session = origin.session.clone();
         record.era = Some(request.era);
         record.transport = Some(origin.transport);
         record.method = Some(match METHODS.entry(method) {
             known if known == method => Text::from_static(known),
             _ => Text::new(method),
         });
-        record.request_id = Some(Text::new(id_text(request.id)));
         record.target = subject::target(method, params);
         record.arguments = match service {
             Some(_) => subject::arguments(method, params, request.message),
             None => None,
         };
         record.bytes_in = Some(request.length as u64);
-        let in_meta = params.meta.get_str("traceparent");
-        record.trace_id = in_meta.and_then(|text| trace_id(&text)).or(origin.trace_id);
-        record.config = request.config.map(Text::shared);
+        if service.is_some() || request_line::is_enabled() {
+            fill_for_logs(&mut record, request);
+        }
         let info = match method {
             "initialize" => params.members.get("clientInfo"),
             _ => params.meta.get(CLIENT_INFO),
@@ -366,8 +364,9 @@ impl RequestRecord {
         error: Option<String>,
         fill: impl FnOnce(&mut Record),
     ) {
+        let ended = Instant::now();
         let permit = pending.record.finish(outcome, |record| {
-            record.duration = Some(self.arrived.elapsed());
+            record.duration = Some(ended - self.arrived);
             fill(record);
         });
         let server = pending.server.take();
@@ -375,11 +374,13 @@ impl RequestRecord {
         let record = pending.record.record();
         if let Some(reported) = &self.reported {
             let audited = self.service.as_ref().zip(record.arguments.as_ref());
-            reported.end(FinishedCall {
+            reported.end(EndedCall {
+                record,
+                ended,
+                server: server.as_ref(),
                 arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
                 error: error.map(|text| shown_error(text, record)),
                 is_unknown_tool: pending.is_unknown_tool && record.outcome == Outcome::Error,
-                ..FinishedCall::new(record, server.as_ref())
             });
         }
         if (server.is_some() || is_shown(record)) && request_line::is_enabled() {
@@ -409,6 +410,16 @@ impl KnownClients {
         let is_named = [&client.name, &client.version].map(|text| !text.as_str().is_empty());
         is_named.contains(&true).then_some(client)
     }
+}
+
+/// What only logs have of a request.
+fn fill_for_logs(record: &mut Record, request: &AuditedRequest<'_>) {
+    let origin = request.origin;
+    record.session = origin.session.clone();
+    record.request_id = Some(Text::new(id_text(request.id)));
+    let in_meta = request.params.meta.get_str("traceparent");
+    record.trace_id = in_meta.and_then(|text| trace_id(&text)).or(origin.trace_id);
+    record.config = request.config.map(Text::shared);
 }
 
 fn client_info(name: &ClientName) -> ClientInfo {
