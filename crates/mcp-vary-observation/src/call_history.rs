@@ -70,6 +70,7 @@ pub(crate) struct EndedCall<'a> {
     pub(crate) is_unknown_tool: bool,
 }
 
+#[cfg(test)]
 impl<'a> EndedCall<'a> {
     /// What its record alone says of it.
     pub(crate) const fn new(record: &'a Record, ended: Instant) -> Self {
