@@ -108,6 +108,14 @@ impl User {
     }
 
     #[track_caller]
+    fn assert_is_private(&self) {
+        for private in [self.configuration(), self.home.path("state/vary/up.json")] {
+            let mode = fs::metadata(&private).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", private.display());
+        }
+    }
+
+    #[track_caller]
     fn is_as_it_was(&self) {
         for (file, text) in &self.files {
             assert_eq!(self.home.read(file), *text, "{file}");
@@ -250,10 +258,7 @@ fn every_client_gets_vary_and_its_servers_back() {
             "the page of Vary: vary open\nto undo everything: vary down\n",
         ],
     );
-    for private in [user.configuration(), user.home.path("state/vary/up.json")] {
-        let mode = fs::metadata(&private).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{}", private.display());
-    }
+    user.assert_is_private();
     let servers = user.servers(".claude.json");
     assert_eq!(servers["dead"], json!({"command": "/nonexistent/server"}));
     assert!(servers["sky"].is_null(), "{servers}");

@@ -145,9 +145,8 @@ impl ClientFile {
     /// Writes another file with the mode of this one, since it may have the same secrets.
     pub(crate) fn store(&self, path: &Path, text: &str) -> Result<(), Failure> {
         // The backup and the record are written first: the file that the user knows is as it was.
-        let failed = |error: std::io::Error| {
-            unwritable(&self.path, &error).with_end("; it is as it was")
-        };
+        let failed =
+            |error: std::io::Error| unwritable(&self.path, &error).with_end("; it is as it was");
         let directory = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());

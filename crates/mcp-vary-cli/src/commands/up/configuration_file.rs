@@ -44,21 +44,20 @@ pub(super) fn check_configuration(
     )))
 }
 
-/// The variants in the configuration at `path` that its user changed so that servers of `imported`, as YAML, cannot be added
-/// to them, with the line of each.
-pub(super) fn lacking_variants(
+/// The configuration at `path` with the servers of `imported`, as YAML, where its user left them; `None` if there is none yet.
+pub(super) fn merged_configuration(
     path: &Path,
     imported: &str,
     journal: &Journal,
-) -> Result<BTreeMap<String, usize>, Failure> {
+) -> Result<Option<Merged>, Failure> {
     let Some(current) = ClientFile::read(path.to_owned())?.text else {
-        return Ok(BTreeMap::new());
+        return Ok(None);
     };
     let Some((head, _)) = journal.generated.split_once(ADMIN) else {
-        return Ok(BTreeMap::new());
+        return Ok(None);
     };
     let new = with_servers(head, imported);
-    Ok(merged_blocks(&journal.generated, &new, &current).lacking)
+    Ok(Some(merged_blocks(&journal.generated, &new, &current)))
 }
 
 /// The configuration at `path` with the `imported` servers, as YAML, and with what its user changed.

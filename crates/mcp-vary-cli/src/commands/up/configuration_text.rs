@@ -14,6 +14,8 @@ pub(super) struct Merged {
     pub(super) lacking: BTreeMap<String, usize>,
     /// The servers whose names its user gave to others.
     pub(super) foreign: BTreeSet<String>,
+    /// The servers that its user took out.
+    pub(super) removed: BTreeSet<String>,
 }
 
 /// The lines of a server, of a variant, or of another key.
@@ -46,6 +48,7 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
         text: new.to_owned(),
         lacking: BTreeMap::new(),
         foreign: BTreeSet::new(),
+        removed: BTreeSet::new(),
     };
     if old_text == current {
         return outcome;
@@ -91,6 +94,7 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
         find(&new_blocks, block).is_some() || !old_blocks.contains(block) || is_reference(block)
     });
     drop_servers(&mut result, &old_blocks);
+    outcome.removed = removed_servers(&new_blocks, &result);
     let mut line = 1;
     for block in blocks(current) {
         if let ("variants", Some(at)) = (&*block.path[0], outcome.lacking.get_mut(&block.path[1])) {
@@ -100,6 +104,13 @@ pub(super) fn merged_blocks(old: &str, new: &str, current: &str) -> Merged {
     }
     outcome.text = result.into_iter().map(|block| block.text).collect();
     outcome
+}
+
+/// The servers of `new` that are not in `result`.
+fn removed_servers(new: &[Block], result: &[Block]) -> BTreeSet<String> {
+    let servers = new.iter().filter(|block| block.path[0] == "servers");
+    let removed = servers.filter(|block| find(result, block).is_none());
+    removed.map(|block| block.path[1].clone()).collect()
 }
 
 /// `text` with the lines of `known` in place of their digests.

@@ -269,6 +269,17 @@ impl FoundClient {
         moved.any(|server| server == name)
     }
 
+    /// The servers that Vary has, and that the file has again.
+    pub(crate) fn returned(&self) -> Vec<String> {
+        let now = self.entries_now().into_iter().map(|(name, _)| name);
+        now.filter(|name| self.has_moved(name)).collect()
+    }
+
+    /// Whether the client has the server called `name` in Vary alone.
+    pub(crate) fn has_in_vary(&self, name: &str) -> bool {
+        self.has_moved(name) && !self.returned().iter().any(|returned| returned == name)
+    }
+
     /// Whether it is the one that has `server`, which Vary has already.
     fn has_named(&self, server: &NamedServer) -> bool {
         self.file.path == server.file && self.has_moved(&server.entry)

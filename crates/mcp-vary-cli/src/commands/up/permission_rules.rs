@@ -6,34 +6,47 @@ use std::path::Path;
 use serde_json::Value;
 
 /// A line about the rules in Claude Code's settings beside its `file` that name `moved` servers: their names in the
-/// configuration by those in the file. `None` if there are none. If `has_server_names`, tools have the name of their
-/// server in front.
-pub(super) fn note(
+/// configuration by those in the file. Rules that refuse or ask have one of their own with all of them: they protect nothing
+/// until they are changed. If `has_server_names`, tools have the name of their server in front.
+pub(super) fn notes(
     file: &Path,
     moved: &BTreeMap<&str, &str>,
     has_server_names: bool,
-) -> Option<String> {
+) -> Vec<String> {
     let settings = file.with_file_name(".claude").join("settings.json");
-    let text = std::fs::read_to_string(&settings).ok()?;
-    let value: Value = serde_json::from_str(&text).ok()?;
-    let changes = changes(&value["permissions"], moved, has_server_names);
-    let more = match changes.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let shown = changes.get(..MOST).unwrap_or(&changes).join(", ");
+    let text = std::fs::read_to_string(&settings).unwrap_or_default();
+    let value: Value = serde_json::from_str(&text).unwrap_or_default();
+    let of_lists = |lists| changes(&value["permissions"], lists, moved, has_server_names);
     let path = settings.display();
-    (!changes.is_empty()).then(|| format!("note: change rules in {path}: {shown}{more}"))
+    let mut lines = Vec::new();
+    let strict = of_lists(&["deny", "ask"]).join(", ");
+    if !strict.is_empty() {
+        lines.push(format!(
+            "note: these rules in {path} protect nothing until you change them: {strict}"
+        ));
+    }
+    let allowed = of_lists(&["allow"]);
+    if !allowed.is_empty() {
+        let more = match allowed.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let shown = allowed.get(..MOST).unwrap_or(&allowed).join(", ");
+        lines.push(format!("note: change rules in {path}: {shown}{more}"));
+    }
+    lines
 }
 
-/// Each rule in `permissions` that names a server in `moved`, with its new form.
+/// Each rule in these `lists` of `permissions` that names a server in `moved`, with its new form.
 fn changes(
     permissions: &Value,
+    lists: &[&str],
     moved: &BTreeMap<&str, &str>,
     has_server_names: bool,
 ) -> Vec<String> {
-    let lists = ["allow", "deny", "ask"].into_iter();
-    let rules = lists.filter_map(|list| permissions[list].as_array());
+    let rules = lists
+        .iter()
+        .filter_map(|list| permissions[*list].as_array());
     let mut changes = Vec::new();
     for rule in rules.flatten().filter_map(Value::as_str) {
         let Some(target) = rule.strip_prefix("mcp__") else {
@@ -70,13 +83,13 @@ mod tests {
         });
         let all = "one rule for each of its tools, `mcp__vary__TOOL`";
         assert_eq!(
-            changes(&permissions, &moved, true),
+            changes(&permissions, &["allow", "deny"], &moved, true),
             [
                 "`mcp__sky__get` to `mcp__vary__sky-2_get`".to_owned(),
                 format!("`mcp__sky` to {all}"),
             ]
         );
-        let changed = changes(&permissions, &moved, false);
+        let changed = changes(&permissions, &["allow"], &moved, false);
         assert_eq!(changed[0], "`mcp__sky__get` to `mcp__vary__get`");
     }
 }

@@ -7,8 +7,9 @@ use mcp_vary_config::Imported;
 use tokio::net::TcpStream;
 
 use super::configuration_file::{
-    configuration_operation, lacking_variants, reachable, service_settings,
+    configuration_operation, merged_configuration, reachable, service_settings,
 };
+use super::configuration_text::Merged;
 use super::diff::Secrets;
 use super::home::{FoundClient, Home, Reached, variant_in};
 use super::journal::Journal;
@@ -43,25 +44,49 @@ struct PlannedClient {
     operations: Vec<Operation>,
 }
 
-/// The servers of `home` that answer, but for new ones of clients whose variants cannot be extended.
+/// The servers of `home` that answer, but for new ones that the configuration at `path` leaves out: its user took them out,
+/// or changed the variant of their client so that they cannot be added.
 fn import(
     home: &Home,
     survey: &Survey,
     journal: &Journal,
     path: &Path,
 ) -> Result<Imported, Failure> {
+    check_returned(home, survey)?;
     let is_served =
         |found: &FoundClient, name: &str| found.has_moved(name) || survey.is_up(home, found, name);
     let imported = home.import(&is_served)?;
-    let lacking = lacking_variants(path, &imported.yaml, journal)?;
-    if lacking.is_empty() {
+    let Some(merged) = merged_configuration(path, &imported.yaml, journal)? else {
+        return Ok(imported);
+    };
+    let Merged {
+        lacking, removed, ..
+    } = merged;
+    if lacking.is_empty() && removed.is_empty() {
         return Ok(imported);
     }
-    let lines = home.keep_new_servers(&imported, &lacking, path);
+    let mut lines = home.keep_new_servers(&imported, &lacking, path);
+    lines.extend(home.keep_removed_servers(&imported, &removed, path));
     lines.iter().for_each(|line| notice(&sanitize_line(line)));
     home.import(&|found: &FoundClient, name: &str| {
-        is_served(found, name) && (found.has_moved(name) || !found.is_client_in(&lacking))
+        let is_left_out =
+            found.is_client_in(&lacking) || home.is_one_of(&imported, found, name, &removed);
+        is_served(found, name) && (found.has_moved(name) || !is_left_out)
     })
+}
+
+/// Fails if a server that a client of `home` has again does not answer: in Vary, it would be in place of one that may.
+fn check_returned(home: &Home, survey: &Survey) -> Result<(), Failure> {
+    for found in home.all() {
+        let mut returned = found.returned().into_iter();
+        if let Some(name) = returned.find(|name| !survey.is_up(home, found, name)) {
+            return Err(Failure::looked_at(format!(
+                "{} has `{name}` again, and it does not answer, so nothing was changed; repair it or take it out there, then: vary up",
+                found.file.path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl Plan {
@@ -381,7 +406,7 @@ impl Plan {
 }
 
 /// What to do after a failure in the middle.
-const FINISH: &str = "repair that, then: vary up; or undo what was written: vary down";
+const FINISH: &str = "to go on: vary up; to undo what was written: vary down";
 
 /// How often a client's file is written at most while another program changes it.
 const ATTEMPTS: usize = 20;

@@ -277,7 +277,7 @@ impl Survey {
         let mut titles = Vec::new();
         for (found, file) in home.all().zip(&self.imported.files) {
             let mut servers = file.servers.iter();
-            if servers.any(|(entry, server)| server == name && !found.has_moved(entry)) {
+            if servers.any(|(entry, server)| server == name && !found.has_in_vary(entry)) {
                 titles.push(sanitize_line(&found.title()));
             }
         }
@@ -342,13 +342,13 @@ impl Survey {
             }
             let is_new = |(entry, server): &(&String, &String)| {
                 let known = self.servers.get(*server);
-                known.is_some_and(|known| known.is_up) && !found.has_moved(entry)
+                known.is_some_and(|known| known.is_up) && !found.has_in_vary(entry)
             };
             let new = file.servers.iter().filter(is_new);
             let moved: BTreeMap<&str, &str> =
                 new.map(|(entry, server)| (&**entry, &**server)).collect();
             let has_server_names = self.renamed.is_some();
-            lines.extend(permission_rules::note(
+            lines.extend(permission_rules::notes(
                 &found.file.path,
                 &moved,
                 has_server_names,
@@ -488,7 +488,7 @@ fn new_servers(home: &Home, imported: &Imported) -> BTreeMap<String, Server> {
     let mut servers = BTreeMap::new();
     for (found, file) in home.all().zip(&imported.files) {
         let entries = file.servers.iter();
-        let new = entries.filter(|(entry, _)| !found.has_moved(entry));
+        let new = entries.filter(|(entry, _)| !found.has_in_vary(entry));
         servers.extend(new.map(|(_, name)| (name.clone(), Server::default())));
     }
     servers

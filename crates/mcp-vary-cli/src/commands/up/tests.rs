@@ -343,9 +343,6 @@ fn what_others_change_meanwhile_stays(cases: usize) {
                 client.name
             );
             if has_all {
-                let names = |list: &[(String, Value)]| -> Vec<String> {
-                    list.iter().map(|(name, _)| name.clone()).collect()
-                };
                 let mut order = names(now.as_deref().unwrap_or_default());
                 order.retain(|name| !matches!(&**name, "theirs" | "vary"));
                 assert_eq!(order, names(&had), "{seed}: {} {change:?}", client.name);
@@ -364,15 +361,24 @@ fn what_others_change_meanwhile_stays(cases: usize) {
             }
         }
         home.down();
-        for path in clients().map(|client| home.file(client).display().to_string()) {
-            for ending in [".vary-backup", ".vary-record.json"] {
-                assert!(
-                    !Path::new(&format!("{path}{ending}")).exists(),
-                    "{seed}: {path}"
-                );
-            }
+        assert_leaves_nothing(&home, seed);
+    }
+}
+
+#[track_caller]
+fn assert_leaves_nothing(home: &UserHome, seed: usize) {
+    for path in clients().map(|client| home.file(client).display().to_string()) {
+        for ending in [".vary-backup", ".vary-record.json"] {
+            assert!(
+                !Path::new(&format!("{path}{ending}")).exists(),
+                "{seed}: {path}"
+            );
         }
     }
+}
+
+fn names(entries: &[(String, Value)]) -> Vec<String> {
+    entries.iter().map(|(name, _)| name.clone()).collect()
 }
 
 /// What others do to a file.

@@ -114,12 +114,15 @@ fn a_server_that_its_client_or_a_project_of_it_disables_stays() {
 #[test]
 fn permission_rules_of_claude_code_are_named_until_their_server_is_in_vary() {
     let user = User::new("rules");
-    let rules = json!({"permissions": {"allow": ["mcp__sky__get_weather", "mcp__dead__x"]}});
+    let rules = json!({"permissions": {
+        "allow": ["mcp__sky__get_weather", "mcp__dead__x"], "deny": ["mcp__sky__forecast"],
+    }});
     user.home.write(".claude/settings.json", &rules.to_string());
     let run = user.run(&["up", "--yes"]).exited(0);
     let change =
         "/.claude/settings.json: `mcp__sky__get_weather` to `mcp__vary__sky_get_weather`\n";
-    assert_contains(&run.stderr, &[change]);
+    let strict = "/.claude/settings.json protect nothing until you change them: `mcp__sky__forecast` to `mcp__vary__sky_forecast`\n";
+    assert_contains(&run.stderr, &[change, strict]);
     let again = user.run(&["up", "--yes", "--dry-run"]).exited(0);
     assert_lacks(&again.stderr, &["mcp__"]);
 }

@@ -39,7 +39,8 @@ fn a_configuration_that_cannot_be_written_is_named_with_how_to_finish() {
     let user = User::new("no-configuration");
     let path = user.configuration().display().to_string();
     let run = up_after(&user, &format!("/bin/mkdir -p {path}.vary-$$")).exited(1);
-    let finish = "no client's file was changed; repair that, then: vary up; or undo what was written: vary down\n";
+    let finish =
+        "no client's file was changed; to go on: vary up; to undo what was written: vary down\n";
     let why = format!("error: {path} cannot be written: File exists; it is as it was\n{finish}");
     assert_ends(&run.stderr, &why);
     user.is_as_it_was();

@@ -1,6 +1,6 @@
 //! The servers of all files as one configuration, in which each stays what it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mcp_vary_config::{ImportSource, Imported, ImportedFile, import};
@@ -75,6 +75,45 @@ impl Home {
             ));
         }
         lines
+    }
+
+    /// A line for each client whose new servers stay with it, since they were `removed` from the configuration at `path`.
+    pub(crate) fn keep_removed_servers(
+        &self,
+        imported: &Imported,
+        removed: &BTreeSet<String>,
+        path: &Path,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (found, file) in self.all().zip(&imported.files) {
+            let entries = file.servers.iter();
+            let staying = entries
+                .filter(|(entry, server)| removed.contains(*server) && !found.has_moved(entry));
+            let names: Vec<String> = staying.map(|(entry, _)| format!("`{entry}`")).collect();
+            if !names.is_empty() {
+                lines.push(format!(
+                    "{} keeps {}, which was taken out of {}",
+                    found.title(),
+                    names.join(", "),
+                    path.display()
+                ));
+            }
+        }
+        lines
+    }
+
+    /// Whether the server that the client `found` calls `name` is one of `servers` in `imported`.
+    pub(crate) fn is_one_of(
+        &self,
+        imported: &Imported,
+        found: &FoundClient,
+        name: &str,
+        servers: &BTreeSet<String>,
+    ) -> bool {
+        let mut files = self.all().zip(&imported.files);
+        let of_client = files.find(|(client, _)| std::ptr::eq(*client, found));
+        let server = of_client.and_then(|(_, file)| file.servers.get(name));
+        server.is_some_and(|server| servers.contains(server))
     }
 
     /// The servers of `imported`, in its order.
