@@ -169,30 +169,18 @@ fn cannot_start(
                 program,
             }
         }
-        _ if error.kind() == io::ErrorKind::NotFound || is_in_no_folder(&program, error) => {
-            ConnectError::NotFound {
-                server,
-                advice: split_path_advice(&program, args).unwrap_or_else(|| {
-                    missing_program_advice(&program, cwd.unwrap_or(Path::new("")))
-                }),
-                program,
-            }
-        }
+        _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound {
+            server,
+            advice: split_path_advice(&program, args)
+                .unwrap_or_else(|| missing_program_advice(&program, cwd.unwrap_or(Path::new("")))),
+            program,
+        },
         _ => ConnectError::Start {
             reason: io_error::describe(error) + start_advice(&program, cwd, error),
             server,
             program,
         },
     }
-}
-
-/// Whether `error` is only about a folder of `PATH` that cannot be entered: shells skip it, and no other one has `program`.
-fn is_in_no_folder(program: &str, error: &io::Error) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut programs = std::env::split_paths(&folders).map(|folder| folder.join(program));
-    error.kind() == io::ErrorKind::PermissionDenied
-        && !program.contains('/')
-        && !programs.any(|path| path.exists())
 }
 
 /// Why a script that exists was not found: the first line of the file at `path` names another program.
@@ -337,6 +325,10 @@ fn start_advice(program: &str, cwd: Option<&Path>, error: &io::Error) -> &'stati
             "; it is not executable: run `chmod +x` on it, or write the program that runs it as `command`, as in \
              `command: python3` and `args: [server.py]`"
         }
+        io::ErrorKind::PermissionDenied if !program.contains('/') => {
+            "; a folder of `PATH` cannot be entered, or a file of this name there is not executable: write the full path of \
+             the program"
+        }
         _ => "",
     }
 }
@@ -346,16 +338,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_in_no_folder_of_path_is_missing_even_if_one_cannot_be_entered() {
+    fn a_folder_of_path_that_cannot_be_entered_is_named_as_a_cause() {
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
-        for (program, is_missing) in [
-            ("vary-no-such-program", true),
-            ("sh", false),
-            ("./vary-no-such-program", false),
-        ] {
-            assert_eq!(is_in_no_folder(program, &denied), is_missing, "{program}");
-        }
-        let other = io::Error::from(io::ErrorKind::OutOfMemory);
-        assert!(!is_in_no_folder("vary-no-such-program", &other));
+        let advice = start_advice("vary-no-such-program", None, &denied);
+        assert!(
+            advice.starts_with("; a folder of `PATH` cannot be entered, or "),
+            "{advice}"
+        );
+        assert_eq!(start_advice("/srv/program", None, &denied), "");
     }
 }
