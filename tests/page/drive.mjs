@@ -555,7 +555,7 @@ await check("while servers are down, what needs their lists has no tick", async 
   }
 });
 
-await check("what is not recorded is one card, and the server with the most errors is first", async () => {
+await check("what is not known is one card, and the server with the most errors is first", async () => {
   const other = await Visitor.open(browser, await newAddress(address, token));
   const review = { ...(await ask("/api/review")), denials: null, credentials: null, refusedCredentials: { count: 3, lastSecondsAgo: 40 } };
   await other.page.route("**/api/review", (route) => route.fulfill({ json: review }));
@@ -564,12 +564,13 @@ await check("what is not recorded is one card, and the server with the most erro
   await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, servers, audit: undefined } }));
   await other.page.reload();
   await other.view("/review");
-  const card = other.page.locator("section", { has: other.page.getByRole("heading", { name: "Not recorded" }) }).locator("li");
-  equal(await card.allTextContents(), [
+  const card = other.page.locator("section", { has: other.page.getByRole("heading", { name: "Not known" }) }).locator("li");
+  const texts = await card.allTextContents();
+  equal(texts.filter((text) => !text.includes(": not checked while ")), [
     "Requests that access rules denied: only metrics count these. Set probes in the configuration to see them.",
     "Calls from before the start of Vary: set audit in the configuration to keep them in a file.",
   ], "the card");
-  const refused = await other.page.getByRole("row", { name: "not recorded without probes; the last one 40 seconds ago" }).textContent();
+  const refused = await other.page.getByRole("row", { name: "not known without `probes`; the last one at" }).textContent();
   holds(refused.startsWith("3"), refused);
   const names = await other.page.getByRole("list", { name: "Server problems" }).locator("li strong").allTextContents();
   equal(names.slice(-2), ["often", "seldom"], "the servers");

@@ -223,6 +223,12 @@ export async function callHistory({ browser, address, token, status }) {
     equal(hash(page), "#/now?client=claude-code&outcome=error&minutes=60", "the address");
   });
 
+  const twice = recorded.map((call) => ([3, 4].includes(call.id) ? { ...call, error: "no such file\nat line 1" } : call));
+  await inPage("of a client that fails often, the most frequent error is shown", async ({ page }) => {
+    const last = page.getByRole("list", { name: "clients that fail often" }).locator(".last");
+    equal(await last.innerText(), `${new Date((MINUTE + 90) * 1000).toLocaleTimeString("en-GB")} no such file (2 of them)`, "its error");
+  }, { calls: twice });
+
   const down = (at) => ({ name: `server-${at}`, state: "down", since: 9, reason: "refused", calls: { count: 0, errors: 0 } });
   await inPage("of many servers and problems the first ones are shown, and all on demand", async ({ page }) => {
     const problems = page.locator(".server-problems li", { hasText: "refused" });

@@ -6,7 +6,7 @@ import { Name, plain } from "./text.js";
 /** A client with its version, and the person who uses it. */
 export function ClientName({ client: { name, version }, person }) {
   const of = person && html` · <${Name} value=${person} limit=${60} />`;
-  return html`<${Name} value=${name} limit=${60} />${version && html` <${Name} value=${version} limit=${24} />`}${of}`;
+  return html`<${Name} value=${name} limit=${32} />${version && html` <${Name} value=${version} limit=${24} />`}${of}`;
 }
 
 /** The same as a text without elements. */

@@ -67,7 +67,7 @@ function Clients({ clients, since }) {
   const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
   const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => [
     html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>
-      ${client.name ? html`<${Name} value=${client.name} limit=${60} />` : html`<i>sends no name</i>`}
+      ${client.name ? html`<${Name} value=${client.name} limit=${32} />` : html`<i>sends no name</i>`}
     </a>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
@@ -103,7 +103,7 @@ function Savings({ savings: { clients, days }, since }) {
   const figures = ["#tokens", "#without Vary", "#saved", "#share"];
   const sorted = clients.toSorted(byName(({ client, person }) => [client, person].join(" ")));
   const rows = sorted.map(({ client, person, ...cost }) => [
-    client ? html`<${Name} value=${client} limit=${60} />` : html`<i class="faint">sends no name</i>`,
+    client ? html`<${Name} value=${client} limit=${32} />` : html`<i class="faint">sends no name</i>`,
     person ? html`<${PersonLink} person=${person} />` : "–",
     ...costs(cost),
   ]);

@@ -9,7 +9,7 @@ import { FirstTen } from "./more.js";
 import { CallCount, Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
-import { ServerProblems, problemSummary } from "./servers.js";
+import { ServerProblems, failedShare, problemSummary } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
 import { toolKey } from "./tool.js";
 import { clientLinks, draftLink } from "./variants.js";
@@ -35,8 +35,8 @@ export class Review extends Polled {
     const [entries, unread] = [entriesOf(review, status, catalog), unreadLists(status.servers)];
     const tables = TABLES.map((table) => reviewTable(table, entries, unread));
     const found = tables.filter(({ rows }) => rows.length > 0);
-    const uncounted = tables.filter((it) => it.unknown === NOT_COUNTED);
-    if (!status.audit) uncounted.push({ label: "Calls from before the start of Vary", unknown: UNAUDITED });
+    const unknown = tables.filter((it) => it.rows.length === 0 && it.unknown);
+    if (!status.audit) unknown.push({ label: "Calls from before the start of Vary", unknown: UNAUDITED });
     const servers = status.servers.toSorted((a, b) => (b.state === "down") - (a.state === "down") || failedShare(b) - failedShare(a));
     const working = servers.filter((it) => problemSummary({ servers: [it] }).number === 0);
     return html`
@@ -45,20 +45,18 @@ export class Review extends Polled {
         <${ServerProblems} status=${{ ...status, servers: [...some, ...working] }} most=${Infinity} />`} />
       <div class="review">
         ${found.map((table) => html`<${Found} key=${table.label} ...${table} />`)}
-        <${Fine} title="Nothing to report" tables=${tables.filter((it) => it.rows.length === 0 && !uncounted.includes(it))} />
-        <${Fine} title="Not recorded" tables=${uncounted} />
+        <${Fine} title="Nothing to report" tables=${tables.filter((it) => it.rows.length === 0 && !it.unknown)} />
+        <${Fine} title="Not known" tables=${unknown} />
       </div>
     `;
   }
 }
 
-const failedShare = ({ calls }) => (calls?.errors ? calls.errors / calls.count : 0);
-
 /** The entries of each table; nothing for those that are not counted. */
 function entriesOf(review, { people = [], servers }, catalog) {
   const counts = (byName) => Object.entries(byName).map(([what, count]) => ({ what, count }));
   const { denials, credentials, counters, failedResults, refusedCredentials: latest } = review;
-  const unexplained = latest ? { [`not recorded without probes; the last one ${plural(latest.lastSecondsAgo, "second")} ago`]: latest.count } : {};
+  const unexplained = latest ? { [`not known without \`probes\`; the last one at ${timeOfDay(Date.now() / 1000 - latest.lastSecondsAgo)}`]: latest.count } : {};
   const others = { ...counters, [UNKNOWN_TOOLS]: 0, ...(denials && { "refused-by-access-rules": 0 }), "results-that-no-rule-could-rewrite": failedResults };
   return {
     ...review,
@@ -120,7 +118,7 @@ const UNAUDITED = html`set <code>audit</code> in the configuration to keep them 
 
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 
-const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool) })}>${name(tool.name)}</a>`;
+const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool) })}><${Name} value=${tool.name} limit=${32} /></a>`;
 
 /** The calls that Vary keeps and that the filters of the address leave: as many as the list of them has. */
 const keptCalls = (filters) => narrowed(log.calls ?? [], new URLSearchParams(filters));
@@ -172,7 +170,7 @@ const TABLES = [
   ["What servers changed", ["time", "server", "what", "~change"], "changes",
     ({ at, server, subject, name: item, summary, members }) => [
       timeOfDay(at), name(server),
-      html`${subject} ${subject === "tool" ? toolLink({ server, name: item }) : item && name(item)}`,
+      html`${subject} ${subject === "tool" ? toolLink({ server, name: item }) : item && html`<${Name} value=${item} limit=${32} />`}`,
       html`<span class="faint">${plain(summary)}</span>
         ${members.map(({ member, before, after }) => html`<div><code>${plain(member)}</code> <${Diff} ...${{ before, after }} /></div>`)}`,
     ],

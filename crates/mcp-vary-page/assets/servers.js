@@ -48,7 +48,7 @@ export class ServerProblems extends Component {
   render({ status, most = MOST_WITH_ERRORS }, { tried }) {
     const { servers, retries, missingKeys = [], audit } = status;
     const isShown = (server) => tried[server.name] || problemsOf(server).length > 0;
-    const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).slice(0, most);
+    const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).sort((a, b) => failedShare(b) - failedShare(a)).slice(0, most);
     const retry = retries && this.retry;
     const items = [...servers.filter(isShown), ...failing].map(
       (server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry }} since=${startOf(status)} tried=${tried[server.name]} />`,
@@ -78,7 +78,7 @@ function failingClients() {
     client <strong><${Name} value=${name} limit=${60} /></strong> failed
     ${" "}<${CallCount} number=${errors} filters=${{ client: name, outcome: "error", minutes }} what=${`errors of ${name}`} />
     ${" "}of ${plural(calls.length, "call")} in ${PERIODS[minutes]} (${share(errors, calls.length)})
-    ${lastError(calls)}
+    ${commonError(calls)}
   </div></li>`);
 }
 
@@ -117,13 +117,15 @@ function outcomeOfTry(server, tried) {
 /** How many calls of a server failed, and what the last of them answered. */
 function errorsOf({ name, calls }, since) {
   const number = html`<${CallCount} number=${calls.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${name}`} />`;
-  return html`failed ${number} of ${plural(calls.count, "call")} since ${since} (${share(calls.errors, calls.count)})${lastError(callsWith({ server: name }))}`;
+  return html`failed ${number} of ${plural(calls.count, "call")} since ${since} (${share(calls.errors, calls.count)})${commonError(callsWith({ server: name }))}`;
 }
 
-/** When the last of some calls failed, and what it answered; a line in any case, so that nothing moves. */
-function lastError(calls) {
-  const last = calls.find(isError);
-  return html`<div class="last">${last ? html`${timeOfDay(last.at)} <${Name} value=${firstLine(last.error) ?? outcomeOf(last)} limit=${200} />` : "\u00A0"}</div>`;
+/** What most of the calls that failed answered, and when the last of them did; a line in any case, so that nothing moves. */
+function commonError(calls) {
+  const byText = Map.groupBy(calls.filter(isError), (it) => firstLine(it.error) ?? outcomeOf(it));
+  const [most] = [...byText].sort(([, a], [, b]) => b.length - a.length);
+  const often = byText.size > 1 && most[1].length > 1 && ` (${count(most[1].length)} of them)`;
+  return html`<div class="last">${most ? html`${timeOfDay(most[1][0].at)} <${Name} value=${most[0]} limit=${200} />${often}` : "\u00A0"}</div>`;
 }
 
 /** What does not work at a server, in sentences without its name. */
@@ -141,6 +143,7 @@ function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {},
 }
 
 const hasErrors = ({ calls }) => calls?.errors > 0;
+export const failedShare = ({ calls }) => (calls?.errors ? calls.errors / calls.count : 0);
 
 /** The kinds of servers that an operator looks at first. */
 const KINDS = ["down", "with problems", "with errors"];

@@ -73,9 +73,9 @@ function InVariants({ row, catalog, params, callers }) {
       html`<${Changes} ...${shown} />`,
     ];
   });
-  const columns = ["variant", "shown as", "#tokens", "#saved", "~clients that get it", "~changed"];
+  const columns = ["variant", "shown as", "#tokens", "#saved", "~clients of the variant", "~changed"];
   return html`<${PlainTable} label="The tool in each variant" ...${{ columns, rows }} />
-    <p class="note">An access rule can hide it from some of these clients: choose one to see whether it gets it.</p>`;
+    <p class="note">An access rule can refuse it to any of these clients, who then do not get it: choose one to see.</p>`;
 }
 
 function Changes({ changed = [], fixed = [] }) {
