@@ -66,7 +66,7 @@ export async function callHistory({ browser, address, token, status }) {
     await page.locator(".panel").waitFor({ state: "detached", timeout: 5_000 });
     await page.waitForFunction(() => document.activeElement.closest(".calls .grid"), null, { timeout: 5_000 });
     await open(page, "read_file");
-    await page.locator(".panel h3").waitFor({ timeout: 5_000 });
+    await page.locator(".panel #call").waitFor({ timeout: 5_000 });
     await page.keyboard.press("Escape");
     await page.locator(".panel").waitFor({ state: "detached", timeout: 5_000 });
     equal(hash(page), "#/now", "the address after it was closed");

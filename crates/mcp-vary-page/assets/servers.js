@@ -60,7 +60,7 @@ export class ServerProblems extends Component {
       ${missingKeys.map((why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`)}
       ${audit?.error && html`<p class="problem"><strong>The audit log cannot be written.</strong> <${LongText} value=${audit.error} /></p>`}
       ${items.length > 0
-        ? html`<${Folded} isLong=${items.length > FIRST_PROBLEMS + 2} all=${`${items.length} problems`}>${show}<//>`
+        ? html`<${Folded} isLong=${most < Infinity && items.length > FIRST_PROBLEMS + 2} all=${`${items.length} problems`}>${show}<//>`
         : servers.length > 0 && html`<p class="note">All servers can be used.</p>`}
     `;
   }
