@@ -120,7 +120,7 @@ impl CallTarget {
 /// What a call is about, as its record has it.
 pub(crate) struct RecordedTarget<'a> {
     method: Option<&'a Text>,
-    /// Of a URI, what is no secret.
+    /// A URI is without what may be a secret.
     target: Option<Cow<'a, str>>,
     server: Option<&'a Arc<str>>,
     upstream_name: Option<&'a LongText>,

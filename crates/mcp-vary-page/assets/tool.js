@@ -8,7 +8,6 @@ import { count, plural, saving } from "./format.js";
 import { Choice, Panel, PlainTable, Problem } from "./parts.js";
 import { link, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
-import { clientLinks } from "./variants.js";
 
 /** The tool whose definitions are open: `server:name` in the address. */
 export function openTool(params) {
@@ -44,7 +43,7 @@ export class ToolPanel extends Component {
     if (before.catalog !== this.props.catalog) this.componentDidMount();
   }
 
-  render({ tool, catalog, params, callers, close }, { definitions, error }) {
+  render({ tool, catalog, params, callers, links, close }, { definitions, error }) {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
@@ -52,14 +51,14 @@ export class ToolPanel extends Component {
         <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
-      ${row && html`<${InVariants} ...${{ row, catalog, params, callers }} />`}
+      ${row && html`<${InVariants} ...${{ row, catalog, params, callers, links }} />`}
       ${definitions && !error && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
     <//>`;
   }
 }
 
-/** What each variant makes of the tool, and whose lists have it. A link chooses the variant to compare. */
-function InVariants({ row, catalog, params, callers }) {
+/** What each variant makes of the tool, and its clients, as `links` shows them. A link chooses the variant to compare. */
+function InVariants({ row, catalog, params, callers, links }) {
   const rows = catalog.variants.map(({ id }) => {
     const shown = row.variants[id];
     const isChosen = id === params.get("variant") ? "true" : undefined;
@@ -69,7 +68,7 @@ function InVariants({ row, catalog, params, callers }) {
       html`<${Name} value=${shown.name} limit=${48} />`,
       count(shown.tokens),
       saving(shown.tokens, row.tokens),
-      clientLinks(callers.filter((it) => it.variant === id).map((it) => ({ ...it, tool: row.name }))),
+      links(callers.filter((it) => it.variant === id).map((it) => ({ ...it, tool: row.name }))),
       html`<${Changes} ...${shown} />`,
     ];
   });

@@ -47,7 +47,7 @@ export class Variants extends Polled {
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
           <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
-          ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, close: this.close }} />`}
+          ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, links: clientLinks, close: this.close }} />`}
         </div>
       </section>
     `;

@@ -118,8 +118,8 @@ impl<'a> ClientText<'a> {
         }
     }
 
-    /// The file with an entry that was taken out before, as it was written: in front of the entry `next`, or at the end of
-    /// the table if there is no such entry.
+    /// The file with an entry that was taken out before, as it was written: in front of the entry `next`, or last if that
+    /// does not exist.
     ///
     /// # Errors
     ///
