@@ -76,7 +76,7 @@ pub(crate) async fn connect(
         };
     }
     if matches!(handshaking, Ok(HandshakeEnd::TookBoth)) {
-        tracing::debug!(server = %config.name, "server answered both handshakes, started again");
+        tracing::debug!(server = %config.name, "server may have taken both handshakes, started again");
         connection.close().await;
         *events = broadcast::channel(EVENT_CAPACITY);
         connection = start(config, &events.0)?;
@@ -281,7 +281,8 @@ const BOTH: Duration = Duration::from_secs(1);
 enum HandshakeEnd {
     Ready(Handshake),
     Exited,
-    /// A slow process of both eras answered `server/discover`, and then also `initialize`, which has given it sessions.
+    /// A slow process answered `server/discover`, and then also `initialize`, which has given it sessions if it has both
+    /// eras, or has not refused it yet.
     TookBoth,
 }
 
@@ -324,8 +325,12 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
         modern = modern_answer(connection, &mut probe) => match modern {
             Ok(Some(handshake)) => {
                 let other = tokio::time::timeout(BOTH, handshake_answer(&mut exchange)).await;
-                let has_both = matches!(other, Ok(Ok(answer)) if answer.outcome().is_ok());
-                return Ok(if has_both { HandshakeEnd::TookBoth } else { HandshakeEnd::Ready(handshake) });
+                let took_both = match other {
+                    Ok(answer) => answer.is_ok_and(|answer| answer.outcome().is_ok()),
+                    // It may be so slow that it takes `initialize` later, and changes its era under its clients.
+                    Err(_elapsed) => true,
+                };
+                return Ok(if took_both { HandshakeEnd::TookBoth } else { HandshakeEnd::Ready(handshake) });
             }
             Ok(None) => handshake_answer(&mut exchange).await?,
             Err(ConnectError::Failed(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),

@@ -112,10 +112,11 @@ TEMPERS = {
     "future": (lambda r: refuse(r, -32022, "Unsupported", data={"supported": ["2099-01-01"]}), initialize),
     "forgetful": (discover_again, lambda r: refuse(r, -32601, "2026-07-28 only")),
     # Says nothing until `initialize` comes, and asks for another `server/discover` only then.
-    "late-forgetful": (discover_late, lambda r: refuse_revision(seen[0])),
+    "late-forgetful": (discover_late, lambda r: (refuse_revision(seen[0]), refuse(r, -32601, "2026-07-28 only"))),
     "slow-modern": (lambda r: None, discover_after_a_refusal),
     # Has sessions from the moment at which it answers `initialize`.
     "slow-dual": (discover_slowly, initialize),
+    "slower-dual": (discover_slowly, lambda r: (time.sleep(1.5), initialize(r))),
     "slow-legacy": (initialize_after_a_refusal, lambda r: None),
     "errs-once": (first_fails, refuse_revision),
     # Leaves `server/discover` unanswered for ever, and needs a setting.
