@@ -101,9 +101,10 @@ class Call extends Component {
     if (params.toString() !== this.props.params.toString()) this.explain();
   }
 
-  /** Asks what hides the tool from each chosen client. Where that fails, the call says why. */
-  explain() {
-    chosenClients(this.props.params).forEach(async (client) => {
+  /** Asks what hides the tool from the chosen clients, from all of them `again`. Where that fails, the call says why. */
+  explain(again = false) {
+    const isWanted = (client) => again || !this.state.causes.has(JSON.stringify(client));
+    chosenClients(this.props.params).filter(isWanted).forEach(async (client) => {
       const hidden = await whatHides(this.props.tool, client).catch(() => []);
       this.setState(({ causes }) => ({ causes: new Map(causes).set(JSON.stringify(client), hidden) }));
     });
@@ -134,7 +135,7 @@ class Call extends Component {
     if (problems.size > 0) return;
     if (isReadOnly(original.annotations)) return this.call(value);
     this.setState({ asked: value });
-    this.explain();
+    this.explain(true);
   };
 
   async call(value, confirmed = false) {

@@ -139,7 +139,7 @@ function Result({ result, compared, of }) {
   const names = [...new Set([...parts.keys(), ...(before?.keys() ?? [])])];
   return names.map((name) => {
     const part = html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`;
-    if (name !== "structuredContent" || !isEqual(valueOf(result), result.structuredContent)) return part;
+    if (name !== "structuredContent" || !isEqual(valueOf(result) ?? null, result.structuredContent)) return part;
     return html`<details key=${name}><summary>structuredContent, the same as content</summary>${part}</details>`;
   });
 }
