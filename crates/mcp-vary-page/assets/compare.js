@@ -62,7 +62,7 @@ function ToolChoice({ catalog, calls, params }) {
   };
   return html`<section class="tool-choice" aria-labelledby="choice">
     <h2 id="choice">Choose a tool to call</h2>
-    <p class="note">Calls and errors are of the last ${count(MOST_CALLS)} calls.</p>
+    <p class="note">Most called first. Calls and errors are those of the last ${count(MOST_CALLS)} calls.</p>
     <div class="choices">
       <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     </div>
