@@ -9,7 +9,8 @@ const LOG = `/calls?tool=git:git_log&${CLIENTS}`;
 export async function makeCall(page) {
   await page.getByLabel("repo_path").fill("/srv/other");
   await page.getByRole("button", { name: /^Call it as/ }).click();
-  await page.waitForSelector(".results .card");
+  // The first call waits until the tokens can be counted, which takes long without optimizations.
+  await page.waitForSelector(".results .card", { timeout: 90_000 });
 }
 
 /** Runs the checks. `pressUntil` presses a key until a test holds in the page. */
@@ -34,11 +35,36 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     equal(rows, clients.map((it) => [it.name, it.variant, number(it.tokens), number(it.bytes), it.tool]), "rows");
   });
 
-  await check("the results of a call stand side by side, with what differs marked", async () => {
-    const cards = await page.locator(".card").evaluateAll((cards) => cards.map((card) => card.getBoundingClientRect().top));
-    holds(cards.length === 3 && cards.every((top) => top === cards[0]), `cards at ${cards}`);
+  await check("two results stand side by side, wide enough for their lines, with what differs marked", async () => {
+    const cards = await page.locator(".card").evaluateAll((cards) => cards.map((card) => card.getBoundingClientRect()).map(({ top, width }) => ({ top, width })));
+    holds(cards.length === 3 && cards[0].top === cards[1].top && cards.every(({ width }) => width > 500), `cards at ${JSON.stringify(cards)}`);
     holds((await page.locator(".card :is(ins, del)").count()) > 0, "no difference is marked");
-    holds((await visitor.text(".card >> nth=2")).includes("different"), "the other format is not named as different");
+    holds((await visitor.text(".card >> nth=2")).includes("in another form"), "the other format is not named as another one");
+  });
+
+  await check("JSON of results is in lines, of which those that differ are marked, and others are folded", async () => {
+    const answer = (names) => `{"items":[${names.map((name, id) => `{"id":${id},"name":"${name}","of":12345678901234567890}`).join(",")}]}`;
+    const names = Array.from({ length: 30 }, (_, at) => `entry ${at}`);
+    const texts = [answer(names), answer(names.with(12, "another 12").slice(0, 29))];
+    const results = texts.map((text, at) => ({ content: [{ type: "text", text }], ...(at === 0 && { structuredContent: { a: 1 } }) }));
+    await page.route("**/api/call", (route) => {
+      const clients = results.map((result, at) => ({ name: `client ${at}`, variant: "few", tool: "git_log", bytes: 9 + at, tokens: 10, ms: 1, result }));
+      return route.fulfill({ json: { clients } });
+    });
+    await open(LOG);
+    await makeCall(page);
+    const part = page.getByRole("region", { name: "content for client 1", exact: true });
+    equal(await part.locator("del, ins").evaluateAll((all) => all.map((it) => it.textContent.trim().replaceAll(/\s+/g, " "))),
+      ["entry", "another", '"of": 12345678901234567890 }, { "id": 29, "name": "entry 29",'], "the marks");
+    equal(await part.locator("i").allTextContents(), ["… 58 lines that are the same …\n", "… 74 lines that are the same …\n"], "what is folded");
+    holds((await part.evaluate((it) => getComputedStyle(it).fontFamily)).includes("monospace"), "the font");
+    holds((await visitor.text(".card >> nth=1")).includes("2 differences"), "the number of differences");
+    await part.getByRole("button", { name: /^show all/ }).click();
+    equal(await part.locator("i").count(), 0, "what is folded, of the whole");
+    equal(await page.locator(".results tbody td:nth-child(6)").allTextContents(), ["9", "10without structuredContent"], "the bytes");
+    await page.unrouteAll({ behavior: "wait" });
+    await open(LOG);
+    await makeCall(page);
   });
 
   await check("a result can be copied", async () => {
@@ -204,36 +230,54 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     equal(calls.map((it) => it.confirmed), [true], "calls after “yes”");
   });
 
-  await check("a client that does not get the tool sees what hides it", async () => {
-    await open("/calls?tool=git:delete_branch&clients=claude-code");
+  await check("the question before a call says what it can do, for whom, and with which arguments", async () => {
+    await open("/calls?tool=git:git_commit&clients=claude-code,json,v%3Aread-only");
     await page.getByLabel("repo_path").fill(".");
-    await call();
-    await page.getByRole("button", { name: "Call it 1 time" }).click();
-    const { clients } = await ask("/api/call", { ...calls[0], confirmed: true });
-    const shown = await visitor.text(".card .problem");
-    equal(shown, clients[0].error.replaceAll("`", ""), "the reason");
-    holds((await visitor.text(".results tbody")).includes("not listed"), "the table does not say it");
+    await page.getByRole("button", { name: "Call it as 2 of 3 clients" }).click();
+    const [question, names] = [page.locator("section.problem", { has: page.locator("#confirm") }), "Claude Code, agent, format=json"];
+    equal(await question.locator("#confirm").textContent(), "Call it 2 times?", "the question");
+    const text = (await question.locator("p").first().innerText()).replaceAll("\u00A0", " ");
+    equal(text, `git_commit writes, as its server declares it (destructiveHint: false). It runs once for ${names}, with {"repo_path":"."}, and nothing undoes that. Not for at the address of read-only.`, "what it says");
+    await page.getByRole("button", { name: "Call it 2 times" }).click();
+    await page.waitForSelector(".card");
+    equal(calls[0].clients.map(({ name }) => name), ["Claude Code", "agent, format=json"], "the clients");
+  });
+
+  await check("clients that do not get the tool are named with what hides it, and are not called", async () => {
+    await open("/calls?tool=git:delete_branch&clients=claude-code");
+    const cause = page.locator("form.call .causes li");
+    await cause.waitFor({ timeout: 5_000 });
+    const text = (await cause.innerText()).replaceAll("\u00A0", " ");
+    holds(text.startsWith("Claude Code, hidden: access rule access[0]") && text.includes("denies delete_*"), text);
+    holds(await page.getByRole("button", { name: "Call it as 0 of 1 client" }).isDisabled(), "the button can be pressed");
+    equal(calls.length, 0, "calls");
   });
 
   await check("clients without a person that no access rule allows anything are asked for one", async () => {
-    const error = "no access rule that applies to the client allows it";
-    await page.route("**/api/call", (route) => {
-      const clients = route.request().postDataJSON().clients.map(({ name, key }) => ({ name, ms: 1, ...(key ? { tool: "git_log", error: "failed" } : { error }) }));
-      return route.fulfill({ json: { clients } });
-    });
+    const tools = [{ server: "git", name: "git_log", shown: "git_log", hidden: [] }];
+    await page.route("**/api/explain", (route) => route.fulfill({ json: { lacksCredential: !route.request().postDataJSON().key, tools } }));
     await page.route("**/api/status", async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, json: { ...(await response.json()), keys: ["ann"] } });
     });
     await open(LOG);
-    await makeCall(page);
-    const asks = page.getByText("Choose a person: without one, access rules allow nothing.");
-    await asks.waitFor({ timeout: 5_000 });
+    const asks = page.getByText("choose a person above, or paste the claims of a token");
+    await asks.first().waitFor({ timeout: 5_000 });
     await page.getByLabel("Person, by API key").selectOption("ann");
-    await call();
-    await asks.waitFor({ state: "detached", timeout: 5_000 });
-    equal(calls.at(-1).clients.map(({ key }) => key), ["ann", "ann", "ann"], "the keys");
+    await asks.first().waitFor({ state: "detached", timeout: 5_000 });
+    await page.getByRole("button", { name: "Call it as 3 clients" }).waitFor({ timeout: 5_000 });
     await page.unrouteAll({ behavior: "wait" });
+  });
+
+  await check("on a phone, the tools to call have their names on a line of their own", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await visitor.view("/now");
+    await visitor.view("/calls?q=git");
+    const cell = page.locator(".tool-choice tbody .c-name, .tool-choice tbody tr > :first-child").first();
+    await cell.waitFor({ timeout: 5_000 });
+    holds(await cell.evaluate((it) => it.clientWidth > 300 && it.scrollWidth <= it.clientWidth), "the name is cut");
+    await visitor.fits();
+    await page.setViewportSize({ width: 1400, height: 900 });
   });
 
   await check("a client can be pasted, and its credentials stay out of the address", async () => {

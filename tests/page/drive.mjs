@@ -12,6 +12,7 @@ import { Visitor, check, equal, failures, holds, launch, newAddress, number, tok
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftPrefixed, draftVariants } from "./draft.mjs";
+import { endExperiment } from "./experiments.mjs";
 import { historyOf } from "./fixtures.mjs";
 import { callHistory } from "./history.mjs";
 import { compareWithMetrics } from "./metrics.mjs";
@@ -275,8 +276,8 @@ await check("an experiment says what to do, how many people or sessions it needs
   await other.page.reload();
   await other.view("/experiments");
   await other.page.getByText("Wait for about 100 more sessions (at this pace 5 days).").waitFor({ timeout: 5_000 });
-  const taking = await other.text("main h3:has-text('Taking part') + .note");
-  holds(taking.startsWith("Counted by this process: a restart of Vary starts over."), taking);
+  const taking = await other.text("main h3:has-text('Taking part') + p");
+  equal(taking, "Vary counts from its start: a restart forgets all who took part, unless there is a store.", "what a restart does");
   const groups = await other.page.locator("main li").allTextContents();
   const others = ["given by a rule of the configuration: by-rule", "named by the address: by-address"];
   equal(groups.filter((it) => it.includes("by-")), others.map((it) => `not in it, as the variant is ${it}`), "those that take no part");
@@ -310,6 +311,8 @@ await check("an experiment counts people where all have credentials, and says wh
   equal(await section("ended").locator(".verdict").getAttribute("class"), "verdict outcome error", "the colour");
   await other.page.context().close();
 });
+
+await endExperiment({ browser, address, token, ask });
 
 /** The view of experiments with the history of weeks, which no test waits for. */
 async function openHistory(page) {

@@ -5,7 +5,7 @@ import { Component, html } from "./dom.js";
 import { FirstTen } from "./more.js";
 import { CheckBox, Problem } from "./parts.js";
 import { replace } from "./route.js";
-import { Name } from "./text.js";
+import { Name, plain } from "./text.js";
 
 /** Vary makes at most as many calls at once. */
 const MOST_CLIENTS = 8;
@@ -22,18 +22,18 @@ const VARIANT = "v:";
 /** Before each part of a client that was seen: its name, its version, and the name of its person's key. */
 const SEEN = "*";
 
-/** The clients of the address, as `POST /api/call` takes them, with the `id` or the place `at` of each. One person can be chosen for all. */
+/** The clients of the address, as `POST /api/call` takes them. One person can be chosen for all. */
 export function chosenClients(params) {
-  const key = params.get("key");
-  const known = knownIds(params).map((id) => ({ id, client: knownClient(id, key) }));
-  const pasted = pastedClients(params).map((client, at) => ({ at, client }));
-  const all = [...known.filter(({ client }) => client), ...pasted].slice(0, MOST_CLIENTS);
-  return key ? all.map((it) => ({ ...it, client: { ...it.client, key } })) : all;
+  const all = [...knownIds(params).map(knownClient), ...pastedClients(params)].filter(Boolean);
+  return all.slice(0, MOST_CLIENTS).map((it) => withPerson(it, params.get("key") || it.key));
 }
+
+/** A client of a person, if there is one, who is in its name. */
+const withPerson = (client, key) => (key ? { ...client, name: `${client.name} · ${plain(key, 60)}`, key } : client);
 
 function knownIds(params) {
   const ids = params.get("clients") ?? "";
-  return ids.split(",").filter((id) => id && id !== NONE).map(decoded);
+  return ids.split(",").filter((id) => id && id !== NONE).map(decoded).slice(0, MOST_CLIENTS);
 }
 
 function decoded(text) {
@@ -44,11 +44,11 @@ function decoded(text) {
   }
 }
 
-function knownClient(id, person) {
+function knownClient(id) {
   if (Object.hasOwn(PRESETS, id)) return PRESETS[id];
   if (id.startsWith(SEEN)) {
     const { client, key } = readSeen(id);
-    return { name: clientLabel(client, person || key), initialize: { clientInfo: client }, ...(key && { key }) };
+    return { name: clientLabel(client), initialize: { clientInfo: client }, ...(key && { key }) };
   }
   if (!id.startsWith(VARIANT)) return null;
   const variant = id.slice(VARIANT.length);
@@ -107,11 +107,10 @@ export class Chooser extends Component {
   };
 
   render({ params, variants, seen }) {
-    const chosen = chosenClients(params);
-    const isFull = chosen.length >= MOST_CLIENTS;
+    const isFull = chosenClients(params).length >= MOST_CLIENTS;
     const box = (key, name, isChosen, toggle) =>
       html`<${CheckBox} key=${key} checked=${isChosen} disabled=${isFull && !isChosen} onChange=${toggle}>${name}<//>`;
-    const isChosen = (id) => chosen.some((it) => it.id === id);
+    const isChosen = (id) => knownIds(params).includes(id);
     const choice = (id, name) => box(id, name, isChosen(id), () => this.toggle(id));
     const pasted = pastedClients(params);
     const ids = [...new Set([...seen, ...knownIds(params).filter((id) => id.startsWith(SEEN))])];

@@ -1,7 +1,7 @@
 // The view of one call by several clients: a tool, its arguments, and what each client gets.
 
 import { get, getTool, post } from "./api.js";
-import { isError } from "./calls.js";
+import { MOST_CALLS, isError } from "./calls.js";
 import { Chooser, addressOfFirst, chosenClients, idsOf } from "./chooser.js";
 import { callersOf } from "./client.js";
 import { Component, createRef, html } from "./dom.js";
@@ -14,6 +14,7 @@ import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
 import { openTool, readInto, toolKey } from "./tool.js";
+import { causesOf } from "./who.js";
 
 export class Compare extends Component {
   componentDidMount() {
@@ -59,8 +60,9 @@ function ToolChoice({ catalog, calls, params }) {
     if (id === "calls" || id === "errors") return tool[id] > 0 && count(tool[id]);
     return html`<${Name} value=${id === "name" ? tool.known : tool[id]} />`;
   };
-  return html`<section aria-labelledby="choice">
+  return html`<section class="tool-choice" aria-labelledby="choice">
     <h2 id="choice">Choose a tool to call</h2>
+    <p class="note">Most called first. Calls and errors are those of the last ${count(MOST_CALLS)} calls.</p>
     <div class="choices">
       <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     </div>
@@ -82,29 +84,44 @@ export function effect(annotations) {
 class Call extends Component {
   heading = createRef();
   form = createRef();
-  state = { texts: new Map(), problems: new Map() };
+  /** `causes`: what hides the tool from each client, as far as that is known. */
+  state = { texts: new Map(), problems: new Map(), causes: new Map() };
   /** The clients to choose from, in an order that stays. */
   seen = idsOf(callersOf(this.props.calls, this.props.status.clients ?? []), this.props.status.keys ?? []);
 
   componentDidMount() {
     this.heading.current?.focus();
     this.chooseFirst();
+    this.explain();
     readInto(this, async () => ({ original: (await getTool(this.props.tool)).original }));
   }
 
-  componentDidUpdate() {
+  componentDidUpdate({ params }) {
     this.chooseFirst();
+    if (params.toString() !== this.props.params.toString()) this.explain();
+  }
+
+  /** Asks what hides the tool from the chosen clients, from all of them `again`. Where that fails, the call says why. */
+  explain(again = false) {
+    const isWanted = (client) => again || !this.state.causes.has(JSON.stringify(client));
+    chosenClients(this.props.params).filter(isWanted).forEach(async (client) => {
+      const hidden = await whatHides(this.props.tool, client).catch(() => []);
+      this.setState(({ causes }) => ({ causes: new Map(causes).set(JSON.stringify(client), hidden) }));
+    });
+  }
+
+  /** The chosen clients: those that get the tool, as far as that is known, and the others with what hides it. */
+  clients() {
+    const causesOf = (it) => this.state.causes.get(JSON.stringify(it)) ?? [];
+    const all = chosenClients(this.props.params).map((it) => ({ ...it, causes: causesOf(it) }));
+    const isRefused = ({ causes }) => causes.length > 0;
+    return { getting: all.filter((it) => !isRefused(it)), refused: all.filter(isRefused) };
   }
 
   /** Writes the first choice into an address without one, where it stays when other clients come. */
   chooseFirst() {
     const { params } = this.props;
     if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(this.seen));
-  }
-
-  fail(error) {
-    this.setState({ error, isCalling: false });
-    this.props.failed(error);
   }
 
   changed = (texts) => this.setState({ texts, problems: new Map() });
@@ -116,33 +133,35 @@ class Call extends Component {
     const { value, problems } = readArguments(original.inputSchema, texts);
     this.setState({ problems }, () => this.form.current?.querySelector("[aria-invalid]")?.focus());
     if (problems.size > 0) return;
-    if (isReadOnly(original.annotations)) this.call(value);
-    else this.setState({ asked: value });
+    if (isReadOnly(original.annotations)) return this.call(value);
+    this.setState({ asked: value });
+    this.explain(true);
   };
 
   async call(value, confirmed = false) {
-    const { tool, params } = this.props;
-    const clients = chosenClients(params).map(({ client }) => client);
+    const { tool } = this.props;
+    const clients = this.clients().getting.map(({ causes, ...client }) => client);
     this.setState({ asked: null, isCalling: true, error: null });
     try {
       const answer = await post("/api/call", { server: tool.server, tool: tool.name, arguments: value, clients, confirmed });
       this.setState({ answer: { clients, results: answer.clients }, isCalling: false });
     } catch (error) {
       // Its hints may have changed since they were read.
-      if (error.status === 409 && !confirmed) this.setState({ asked: value, isCalling: false });
-      else this.fail(error);
+      const isAsked = error.status === 409 && !confirmed;
+      this.setState({ ...(isAsked ? { asked: value } : { error }), isCalling: false });
+      if (!isAsked) this.props.failed(error);
     }
   }
 
   render({ tool, catalog, params, status }, { original, texts, problems, error, asked, isCalling, answer }) {
-    const clients = chosenClients(params);
+    const { getting, refused } = this.clients();
     const row = catalog.tools.find((it) => toolKey(it) === toolKey(tool));
+    const name = row ? clientName(row) : tool.name;
     const variants = catalog.variants.map(({ id }) => id);
     const keys = [["", "as each client has it"], ...(status.keys ?? []).map((key) => [key, plain(key, 60)])];
-    const title = `Call it ${plural(clients.length, "time")}`;
     return html`
       <section aria-labelledby="tool">
-        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${row ? clientName(row) : tool.name} limit=${120} /></h2>
+        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${name} limit=${120} /></h2>
         <p class="note">
           <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${original && `, ${effect(original.annotations)}`} ·${" "}
           <a href=${linkWith({ tool: "" })}>choose another tool</a>
@@ -159,23 +178,57 @@ class Call extends Component {
         html`<form ref=${this.form} onSubmit=${this.submit} aria-labelledby="arguments" class="call">
           <h2 id="arguments">Arguments</h2>
           <${SchemaForm} schema=${original.inputSchema} ...${{ texts, problems }} changed=${this.changed} />
-          <p><${CallButton} ...${{ clients, isCalling, isOff: status.calls !== true }} /></p>
+          <p><${CallButton} ...${{ getting, refused, isCalling, isOff: status.calls !== true }} /></p>
+          ${refused.length > 0 && html`<${Refused} ...${{ refused, tool }} />`}
         </form>`}
       </div>
       ${asked &&
-      html`<${Confirm} title=${`${title}?`} button=${title} yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })}>
-        <code class=${original.annotations?.destructiveHint !== false && "destroys"}><${Name} value=${original.name} limit=${60} /></code> does not declare <code>readOnlyHint: true</code>. Its server runs it once for each client, and nothing undoes that.
-      <//>`}
+      html`<${Question} ...${{ name, getting, refused }} annotations=${original.annotations} value=${asked}
+        yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })} />`}
       ${error && html`<${Problem} what="The call was not made." error=${error} />`}
       ${answer && html`<${Results} ...${answer} />`}
     `;
   }
 }
 
-function CallButton({ clients, isCalling, isOff }) {
+function CallButton({ getting, refused, isCalling, isOff }) {
   if (isCalling) return html`<button disabled>Calling …</button>`;
-  const why = isOff ? "calls from this page are off" : clients.length === 0 ? "choose a client" : "";
-  const note = why || "The server gets one real call for each client.";
-  return html`<button class="main" disabled=${why !== ""}>Call it as ${plural(clients.length, "client")}</button>
-    ${" "}<span class="note">${note}</span>`;
+  const all = getting.length + refused.length;
+  const nobody = all === 0 ? "choose a client" : getting.length === 0 && "no chosen client gets this tool";
+  const why = isOff ? "calls from this page are off" : nobody;
+  const part = refused.length > 0 ? `${count(getting.length)} of ` : "";
+  return html`<button class="main" disabled=${!!why}>Call it as ${part}${plural(all, "client")}</button>
+    ${" "}<span class="note">${why || `The server gets ${plural(getting.length, "real call")}.`}</span>`;
+}
+
+/** Why a client does not get a tool: causes, or in words that it needs a person; empty if it gets it. */
+async function whatHides(tool, client) {
+  const { tools, lacksCredential } = await post("/api/explain", client);
+  const causes = tools.find((it) => toolKey(it) === toolKey(tool))?.hidden ?? [];
+  const isNobody = !client.key && !client.claims && causes.some(({ detail }) => detail === NO_RULE);
+  return lacksCredential || isNobody ? NO_PERSON : causes;
+}
+
+const NO_RULE = "no access rule that applies to the client allows it";
+const NO_PERSON = "for which access rules allow nothing: choose a person above, or paste the claims of a token";
+
+/** The chosen clients that do not get the tool, and what hides it from each. */
+const Refused = ({ refused, tool }) => html`<p>Not called, since they do not get the tool:</p>
+  <ul class="causes">
+    ${refused.map(({ name, causes }) => html`<li>
+      <${Name} value=${name} />, ${causes === NO_PERSON ? causes : causesOf({ ...tool, hidden: causes })}
+    </li>`)}
+  </ul>`;
+
+/** Asks before a call that can change something: what, for whom, and with which arguments. */
+function Question({ name, annotations, value, getting, refused, yes, no }) {
+  const title = `Call it ${plural(getting.length, "time")}`;
+  const names = (all) => all.map((it, at) => html`${at > 0 && ", "}<strong><${Name} value=${it.name} /></strong>`);
+  const isSafe = annotations?.destructiveHint === false;
+  return html`<${Confirm} title=${`${title}?`} button=${title} ...${{ yes, no }}>
+    <code class=${!isSafe && "destroys"}><${Name} value=${name} limit=${60} /></code> ${isSafe ? "writes" : "may destroy"}, as its server
+    ${" "}declares it (<code>destructiveHint: ${plain(String(annotations?.destructiveHint ?? "not set"))}</code>). It runs once for${" "}
+    ${names(getting)}, with <code><${LongText} value=${JSON.stringify(value)} limit=${300} /></code>, and nothing undoes that.
+    ${refused.length > 0 && html` Not for ${names(refused)}.`}
+  <//>`;
 }

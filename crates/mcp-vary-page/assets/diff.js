@@ -6,21 +6,46 @@ import { visible } from "./text.js";
 /** Beyond this many comparisons, what lies between the common beginning and end counts as replaced. */
 const MOST_COMPARISONS = 4_000_000;
 
-/** The differences: `["same" | "removed" | "added", text]` in their order. */
-export function diff(before, after) {
-  const [a, b] = [words(before), words(after)];
+/** The differences by words, or other units: `["same" | "removed" | "added", text]` in their order. */
+export function diff(before, after, units = words) {
+  const [a, b] = [units(before), units(after)];
   const start = commonStart(a, b);
   const end = commonStart(a.slice(start).reverse(), b.slice(start).reverse());
   const middle = difference(a.slice(start, a.length - end), b.slice(start, b.length - end));
   const all = [["same", a.slice(0, start)], ...middle, ["same", a.slice(a.length - end)]];
-  return merged(all.map(([kind, words]) => [kind, words.join("")]));
+  return merged(all.map(([kind, some]) => [kind, some.join("")]));
 }
 
-/** The share of the longer text that both have in common, from 0 to 1. */
-export function likeness(before, after) {
-  const same = diff(before, after).filter(([kind]) => kind === "same");
-  return same.reduce((sum, [, text]) => sum + text.trim().length, 0) / Math.max(1, before.length, after.length);
+/** Lines with more in common than this are compared by words; a word diff of others says nothing. */
+const ALIKE = 0.6;
+
+/** The most characters of lines that are compared by words. */
+const MOST_COMPARED = 4_000;
+
+/** The differences by lines, within those that are alike by words. */
+export function diffLines(before, after) {
+  const hunks = diff(before, after, linesOf);
+  return hunks.flatMap(([kind, text], at) => {
+    const [next, added] = hunks[at + 1] ?? [];
+    if (kind === "added" && hunks[at - 1]?.[0] === "removed") return [];
+    return kind === "removed" && next === "added" ? replaced(text, added) : [[kind, text]];
+  });
 }
+
+function replaced(before, after) {
+  const pieces = before.length + after.length < MOST_COMPARED ? diff(before, after) : [];
+  return likeness(pieces, before, after) < ALIKE ? [["removed", before], ["added", after]] : pieces;
+}
+
+/** The share of the longer text that both have in common, from 0 to 1, without spaces. */
+export function likeness(pieces, before, after) {
+  const size = (text) => text.replace(/\s/g, "").length;
+  const same = pieces.reduce((sum, [kind, text]) => sum + (kind === "same" ? size(text) : 0), 0);
+  return same / Math.max(1, size(before), size(after));
+}
+
+/** The lines of a text, each with its end. */
+export const linesOf = (text) => text.split(/(?<=\n)/);
 
 const words = (text) => text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 
@@ -63,31 +88,29 @@ function commonLengths(a, b) {
 /** Neighbours of one kind as one piece: what was removed before what was added, and single spaces with both. */
 function merged(pieces) {
   const result = [];
-  let [removed, added] = ["", ""];
-  const flush = () => {
-    if (removed) result.push(["removed", removed]);
-    if (added) result.push(["added", added]);
-    [removed, added] = ["", ""];
+  const add = (kind, text) => {
+    if (text && result.at(-1)?.[0] === kind) result.at(-1)[1] += text;
+    else if (text) result.push([kind, text]);
   };
+  let [removed, added] = ["", ""];
   for (const [at, [kind, text]] of pieces.entries()) {
-    const isBetweenChanges = text === " " && (removed || added) && pieces[at + 1] && pieces[at + 1][0] !== "same";
-    if (kind === "removed" || (kind === "same" && isBetweenChanges)) removed += text;
-    if (kind === "added" || (kind === "same" && isBetweenChanges)) added += text;
-    if (kind !== "same" || isBetweenChanges || text === "") continue;
-    flush();
-    const last = result.at(-1);
-    if (last?.[0] === "same") last[1] += text;
-    else result.push(["same", text]);
+    const isBetween = text === " " && (removed || added) && (pieces[at + 1]?.[0] ?? "same") !== "same";
+    if (kind === "removed" || (kind === "same" && isBetween)) removed += text;
+    if (kind === "added" || (kind === "same" && isBetween)) added += text;
+    if (kind !== "same" || isBetween) continue;
+    add("removed", removed);
+    add("added", added);
+    add("same", text);
+    [removed, added] = ["", ""];
   }
-  flush();
   return result;
 }
 
+const ELEMENTS = { same: "span", removed: "del", added: "ins", skipped: "i" };
+
 /** A text with what was removed and added in it. */
-export function Diff({ before, after }) {
-  const elements = { same: "span", removed: "del", added: "ins" };
-  const pieces = diff(before, after);
+export function Diff({ before, after, pieces = diff(before, after) }) {
   return html`<bdi class="block diff" dir="auto">
-    ${pieces.map(([kind, text]) => html`<${elements[kind]}>${visible(text, true)}</${elements[kind]}>`)}
+    ${pieces.map(([kind, text]) => html`<${ELEMENTS[kind]}>${visible(text, true)}</${ELEMENTS[kind]}>`)}
   </bdi>`;
 }

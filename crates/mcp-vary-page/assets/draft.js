@@ -97,8 +97,11 @@ export class Draft extends Component {
       if (isNew(id)) created.delete(id);
       this.setState({ outdated: id });
     }
+    const from = this.props.params.get("from");
+    if (from && !drafts.has(id)) drafts.set(id, { ...saved, value: await inPlaceOf(id, saved.value, from) });
     const inherited = await inheritedTools(id, (drafts.get(id) ?? saved).value, this.state.catalog);
     if (this.id() !== id) return;
+    if (from) replace({ from: "" });
     const draft = drafts.get(id);
     if (draft) drafts.set(id, { ...draft, saved });
     this.setState({ ...saved, ...draft, saved, digest, lastSave, inherited }, () => {
@@ -334,6 +337,12 @@ const isNew = (id) => created.get(id) === false;
 
 /** A variant as the file has it. */
 const written = (id) => get(`/api/variant?${new URLSearchParams({ id })}`);
+
+/** What another variant has, to be that of `id`, as a link can want it. If it starts from that, with what that had. */
+async function inPlaceOf(id, before, from) {
+  const { status, ...value } = (await written(from)).value;
+  return value.from === id ? { ...before, ...value, from: before.from } : value;
+}
 
 /** The `tools` that a variant has as long as it sets none: those of the variant that it starts from. */
 async function inheritedTools(id, { from }, catalog) {

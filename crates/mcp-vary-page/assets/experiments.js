@@ -5,6 +5,7 @@ import { count, plural } from "./format.js";
 import { History, moment } from "./history.js";
 import { interval, probability, shownValue, signed } from "./metric.js";
 import { Pending, PlainTable, Polled, Problem } from "./parts.js";
+import { link } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
 import { clientLinks } from "./variants.js";
 import { REASONS } from "./who.js";
@@ -29,15 +30,18 @@ const NONE = html`<p class="empty">
   ${" "}<code>experiments: [{name: short-lists, arms: {standard: 50, compact: 50}, salt: any text}]</code>
 </p>`;
 
-/** What each metric is, and whether more of it is better (1), less (-1), or neither (0). */
+/** What each metric is, whether more of it is better (1), less (-1), or neither (0), and what an arm is that is worse. */
 const METRICS = {
-  failed: ["share of calls", -1],
-  "invalid-arguments": ["share of calls", -1],
-  repaired: ["share of failed calls", 1],
-  duration: ["mean of a call", -1],
-  tokens: ["mean of a result", -1],
+  failed: ["share of calls", -1, "more failed calls"],
+  "invalid-arguments": ["share of calls", -1, "more calls with invalid arguments"],
+  repaired: ["share of failed calls", 1, "fewer repaired calls"],
+  duration: ["mean of a call", -1, "slower"],
+  tokens: ["mean of a result", -1, "more per result"],
   calls: ["mean of a client", 0],
 };
+
+/** The largest number that took part in each experiment, as this tab has seen it. */
+const most = new Map();
 
 const better = (metric) => ["less is better", "neither is better", "more is better"][METRICS[metric][1] + 1];
 
@@ -45,6 +49,8 @@ function Experiment({ experiment, clients, people }) {
   const { name, arms, metric, anonymous, hasAuth, comparisons, uneven, p, isShared, history: [first] } = experiment;
   const isUnequal = !uneven && arms.some((it) => Math.round(it.clients) !== Math.round(it.planned));
   const [control, arm, another] = arms.map((it) => plain(it.variant, 40));
+  const size = sizeOf(arms);
+  most.set(name, Math.max(size, most.get(name) ?? 0));
   const columns = ["metric", "arm", `#${another === undefined ? arm : "value"}`, `#control: ${control}`, "#difference", "#p", "#power"];
   // Of two arms, the heading names both.
   const shown = (cells) => cells.filter((_, at) => at !== 1 || another !== undefined);
@@ -55,9 +61,15 @@ function Experiment({ experiment, clients, people }) {
       <strong>${control}</strong>, by <code>${metric}</code> (${METRICS[metric][0]}; ${better(metric)}).
     </p>
     <${Verdicts} ...${{ experiment, people }} />
-    <h3>Taking part: ${units(sizeOf(arms), experiment)}${!isShared && ` since ${moment(first.at)}`}</h3>
+    ${!isShared && most.get(name) > size && html`<p class="problem">
+      Vary started again at ${moment(first.at)} and forgot the ${units(most.get(name), experiment)} that had taken part.
+    </p>`}
+    <h3>Taking part: ${units(size, experiment)}${!isShared && ` since ${moment(first.at)}`}</h3>
+    ${!isShared && html`<p>
+      Vary counts from its start: a restart forgets all who took part, unless there is a <code>store</code>.
+    </p>`}
     <p class="note">
-      ${isShared ? "All replicas count together." : "Counted by this process: a restart of Vary starts over."}${" "}
+      ${isShared && "All replicas count together."}${" "}
       ${hasAuth && "A person counts once, with any number of clients."}
       ${anonymous && html` ${hasAuth ? ANONYMOUS : NO_AUTH} Each of their sessions counts, so anybody can decide this experiment.`}
     </p>
@@ -106,8 +118,20 @@ function Verdicts({ experiment, people }) {
       ${sentence(it.verdict === "too-few" ? early(it) : verdicts[at], it.verdict)}
       <${Standing} metric=${metric} compared=${it} />
     `)}
-    <p>${adviceOf(experiment, compared, people)}</p>
+    <p>${adviceOf(experiment, compared, people)}${isDecided(compared) && html` <${NextStep} ...${{ arms: experiment.arms, compared }} />`}</p>
   `;
+}
+
+const isDecided = (compared) => compared.length > 0 && compared.every((it) => FINDINGS[it.verdict]);
+
+/** How to end an experiment: with the best arm, if one is better, in the place of the control. */
+function NextStep({ arms: [{ variant: control }], compared }) {
+  const gain = ({ metric, difference }) => METRICS[metric][1] * difference.value;
+  const [best] = compared.filter((it) => it.verdict === "better").sort((a, b) => gain(b) - gain(a));
+  const end = html`delete the experiment from the configuration`;
+  if (!best) return html`Then ${end}: all get <${Name} value=${control} limit=${40} /> again.`;
+  return html`Next: <a href=${link("draft", { variant: control, from: best.variant })}>draft <${Name} value=${best.variant} limit=${40} />
+    ${" "}in the place of <${Name} value=${control} limit=${40} /></a>, save that, and ${end}.`;
 }
 
 /** Which arm is ahead, by how much, and whether that is enough to decide. */
@@ -140,11 +164,25 @@ const LEAST_SPAN = 600;
 
 const sizeOf = (arms) => arms.reduce((sum, it) => sum + it.clients, 0);
 
+/** A difference that is less probable by chance is worth a word. */
+const CHANCE = 0.05;
+
+/** By what else an arm is worse than the control, as the end of a sentence. */
+function drawbacks({ comparisons }, { variant, metric, verdict }) {
+  const isWorse = (it) => it.p < CHANCE && METRICS[it.metric][1] * it.difference.value < 0;
+  const others = comparisons.filter((it) => it.variant === variant && it.metric !== metric && isWorse(it));
+  const sizeOf = (it) => signed(it.metric, it.difference.value).slice(1);
+  const texts = others.map((it) => `${sizeOf(it)} ${METRICS[it.metric][2]} (p\u00A0${probability(it.p)})`);
+  if (texts.length === 0) return "";
+  return `, ${verdict === "worse" ? "and" : "but"} ${texts.join(" and ")}`;
+}
+
 /** Whether one may stop, or how long to wait. The pace is that of the later half: many were there at the start. */
 function adviceOf(experiment, compared, people) {
   const { arms, history, fewest, anonymous } = experiment;
-  if (compared.length > 0 && compared.every((it) => FINDINGS[it.verdict])) {
-    return `You may stop: ${compared.map(({ variant, verdict }) => `${plain(variant, 40)} ${FINDINGS[verdict]}`).join(", ")}.`;
+  if (isDecided(compared)) {
+    const findings = compared.map((it) => `${plain(it.variant, 40)} ${FINDINGS[it.verdict]}${drawbacks(experiment, it)}`);
+    return `You may stop: ${findings.join("; ")}.`;
   }
   const size = sizeOf(arms);
   const shares = arms.map(({ planned }) => planned / size).filter((it) => it > 0);

@@ -183,14 +183,12 @@ export function matcher(filter) {
 }
 
 /** Whether the parts follow each other in the text, the first at its start and the last at its end. */
-function matchesParts(text, parts) {
-  const [first, last] = [parts[0], parts.at(-1)];
+function matchesParts(text, [first, ...others]) {
+  const last = others.pop();
   if (!text.startsWith(first) || !text.endsWith(last)) return false;
-  let from = first.length;
-  for (const part of parts.slice(1, -1)) {
+  const after = (from, part) => {
     const at = text.indexOf(part, from);
-    if (at < 0) return false;
-    from = at + part.length;
-  }
-  return from <= text.length - last.length;
+    return at < 0 ? Infinity : Math.max(from, at + part.length);
+  };
+  return others.reduce(after, first.length) <= text.length - last.length;
 }

@@ -1,23 +1,22 @@
 // What several clients got of the same call, side by side, with what differs.
 
 import { clientTexts } from "./client.js";
-import { Diff, likeness } from "./diff.js";
+import { Diff, diffLines, likeness, linesOf } from "./diff.js";
 import { Component, createRef, html } from "./dom.js";
-import { count, milliseconds, saving } from "./format.js";
+import { count, milliseconds, plural, saving } from "./format.js";
 import { Choice, Copy, PlainTable } from "./parts.js";
 import { link } from "./route.js";
-import { Folded, LongText, Name, plain, visible } from "./text.js";
+import { Folded, LongText, Name, plain } from "./text.js";
 
-/** Texts that have less in common are shown as they are: a word diff of them says nothing. */
-const ALIKE = 0.6;
+/** Texts that have less in common are shown as they are. */
+const ALIKE = 0.3;
 
-/** The characters of a part that are shown before one asks for all. */
-const MOST_SHOWN = 4_000;
+/** The characters of a part that are shown before one asks for all, and the lines around what differs. */
+const [MOST_SHOWN, AROUND] = [4_000, 3];
 
 /** `clients` are those of the request, `results` what came, in the same order. */
 export class Results extends Component {
   heading = createRef();
-  cards = createRef();
   state = { base: 0 };
 
   componentDidMount() {
@@ -34,14 +33,6 @@ export class Results extends Component {
     this.heading.current.scrollIntoView({ block: "start" });
   }
 
-  /** The same part of all results scrolls with the one that somebody scrolls. */
-  scrolled = ({ target }) => {
-    if (!target.matches(".definition:is(:hover, :focus)")) return;
-    for (const it of this.cards.current.querySelectorAll(".definition")) {
-      if (it !== target && it.dataset.part === target.dataset.part) it.scrollTop = target.scrollTop;
-    }
-  };
-
   render({ clients, results }, { base }) {
     const at = results[base]?.result ? base : results.findIndex((it) => it.result);
     const compared = results[at];
@@ -52,21 +43,13 @@ export class Results extends Component {
       html`<div class="choices">
         <${Choice} label="Compare with" value=${at} options=${options} onChange=${(it) => this.setState({ base: Number(it) })} />
       </div>`}
-      ${lacksPerson({ clients, results }) &&
-      html`<p class="problem">Choose a person: without one, access rules allow nothing. Choose an API key among the clients above, or paste the claims of a token.</p>`}
       <${Figures} ...${{ clients, results, compared }} />
-      <div class="cards" ref=${this.cards} onScrollCapture=${this.scrolled}>
+      <div class="cards">
         ${results.map((it, index) => html`<${Card} key=${index} id=${`result-${index}`} answer=${it} compared=${compared} isCompared=${it === compared} />`)}
       </div>
     </section>`;
   }
 }
-
-const NO_RULE = "no access rule that applies to the client allows it";
-
-/** Whether no client has the tool, since none has a person. */
-const lacksPerson = ({ clients, results }) =>
-  clients.every(({ key, claims }) => !key && !claims) && results.every(({ tool, error }) => !tool && error?.includes(NO_RULE));
 
 /** The value that the only text of a result is. */
 function valueOf({ content }) {
@@ -96,6 +79,13 @@ function tokensBeside({ result, tokens }, compared) {
   return isSame === false ? "the server’s answers differ" : `${saving(tokens, compared.tokens)}${isSame ? "" : " *"}`;
 }
 
+/** The members that a result has and the baseline has not, or the other way around. */
+function otherMembers({ result }, compared) {
+  const [names, before] = [result, compared.result].map((it) => new Set(Object.keys(it)));
+  const all = [["without", before.difference(names)], ["with", names.difference(before)]];
+  return all.flatMap(([word, some]) => [...some].map((it) => `${word} ${plain(it, 30)}`)).join(", ");
+}
+
 /** A row for each client: what it gets, and what that costs. */
 function Figures({ clients, results, compared }) {
   const rows = results.map((it, at) => [
@@ -104,7 +94,7 @@ function Figures({ clients, results, compared }) {
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
     it.result && it !== compared ? tokensBeside(it, compared) : "–",
-    it.result ? count(it.bytes) : "–",
+    it.result ? html`${count(it.bytes)}<span class="beneath">${otherMembers(it, compared)}</span>` : "–",
     it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
@@ -130,11 +120,10 @@ class Card extends Component {
   }
 
   render({ id, answer, isCompared, compared }) {
-    const { name, error, result, tool, variant } = answer;
+    const { name, error, result } = answer;
     return html`<article class="card" aria-labelledby=${id}>
       <h3 id=${id}><${Name} value=${name} limit=${60} />${" "}${isCompared && html`<span class="mark">baseline</span>`}</h3>
       <p><${Outcome} ...${answer} /></p>
-      ${!tool && variant && html`<p>The list of this client, which gets <${Name} value=${variant} limit=${40} />, does not have the tool:</p>`}
       ${error !== undefined && html`<p class="problem"><${LongText} value=${error} limit=${400} isSentence /></p>`}
       ${result &&
       html`<div ref=${this.box}><${Result} result=${result} compared=${isCompared ? null : compared?.result} of=${name} /></div>
@@ -150,7 +139,7 @@ function Result({ result, compared, of }) {
   const names = [...new Set([...parts.keys(), ...(before?.keys() ?? [])])];
   return names.map((name) => {
     const part = html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`;
-    if (name !== "structuredContent" || !isEqual(valueOf(result), result.structuredContent)) return part;
+    if (name !== "structuredContent" || !isEqual(valueOf(result) ?? null, result.structuredContent)) return part;
     return html`<details key=${name}><summary>structuredContent, the same as content</summary>${part}</details>`;
   });
 }
@@ -163,38 +152,64 @@ function partsOf(result) {
 
 /** The blocks of a result as one text. */
 function contentText(blocks) {
-  return blocks.map((block) => (block?.type === "text" && typeof block.text === "string" ? block.text : JSON.stringify(block, null, 2))).join("\n\n");
+  const isText = (block) => block?.type === "text" && typeof block.text === "string";
+  return blocks.map((block) => (isText(block) ? laidOut(block.text) : JSON.stringify(block, null, 2))).join("\n\n");
+}
+
+/** A text that is an object or a list as JSON, in lines. Numbers stay as they are written, where browsers can do that. */
+function laidOut(text) {
+  const isExact = (value) => typeof value === "number" && JSON.rawJSON;
+  const exact = (_, value, { source } = {}) => (isExact(value) ? JSON.rawJSON(source) : value);
+  try {
+    return /^\s*[[{]/.test(text) ? JSON.stringify(JSON.parse(text, exact), null, 2) : text;
+  } catch {
+    return text;
+  }
 }
 
 /** One part. `text` is absent if the result has none, `before` is `null` if the other one has none. */
-class Part extends Component {
-  /** Words are not compared again with each reading of the status. */
-  shouldComponentUpdate(next) {
-    return next.text !== this.props.text || next.before !== this.props.before;
-  }
-
-  render({ name, text, before, of }) {
-    const title = html`<${Name} value=${name} limit=${60} />`;
-    if (text === undefined) return html`<h4>${title}</h4><p class="note">Only in the baseline.</p>`;
-    if (text === "") return html`<h4>${title}</h4><p class="note">Empty${before ? "; not in the baseline" : ""}.</p>`;
-    const isLong = text.length > MOST_SHOWN || (before?.length ?? 0) > MOST_SHOWN;
-    const isDiff = typeof before === "string" && text !== before && likeness(before.slice(0, MOST_SHOWN), text.slice(0, MOST_SHOWN)) >= ALIKE;
-    const show = (isWhole) => {
-      const [old, shown] = [before, text].map((it) => (isWhole ? it : it?.slice(0, MOST_SHOWN)));
-      return isDiff ? html`<${Diff} before=${old} after=${shown} />` : html`<bdi class="block" dir="auto">${visible(shown, true)}</bdi>`;
-    };
-    return html`
-      <h4>${title}${" "}<span class="mark">${relation(text, before, isDiff)}</span></h4>
-      <div class=${`definition ${name === "content" ? "" : "code"} ${name === "isError" ? "bad" : ""}`} data-part=${name} tabindex="0" role="region" aria-label=${`${plain(name)} for ${plain(of)}`}>
-        <${Folded} isLong=${isLong} all=${`${count(text.length)} characters`}>${show}<//>
-      </div>
-    `;
-  }
+function Part({ name, text, before, of }) {
+  const title = html`<${Name} value=${name} limit=${60} />`;
+  if (!text) return html`<h4>${title}</h4><p class="note">${text === "" ? "Empty." : "Only in the baseline."}</p>`;
+  const { pieces, relation } = comparison(text, before);
+  const short = shortened(pieces);
+  const isLong = JSON.stringify(short) !== JSON.stringify(pieces);
+  const show = (isWhole) => html`<${Diff} pieces=${isWhole ? pieces : short} />`;
+  return html`
+    <h4>${title}${" "}<span class="mark">${relation}</span></h4>
+    <div class=${`definition code ${name === "isError" ? "bad" : ""}`} tabindex="0" role="region"
+      aria-label=${`${plain(name)} for ${plain(of)}`}>
+      <${Folded} isLong=${isLong} all=${`${count(text.length)} characters`}>${show}<//>
+    </div>
+  `;
 }
 
-function relation(text, before, isDiff) {
-  if (before === undefined) return "";
-  if (before === null) return "only here";
-  if (text === before) return "the same";
-  return isDiff ? "differs" : "different";
+/** The differences to the other text, if that is alike, and how the two relate in words. */
+function comparison(text, before) {
+  const whole = [["same", text]];
+  if (typeof before !== "string") return { pieces: whole, relation: before === null ? "only here" : "" };
+  if (text === before) return { pieces: whole, relation: "the same" };
+  const pieces = diffLines(before, text);
+  if (likeness(pieces, before, text) < ALIKE) return { pieces: whole, relation: "in another form" };
+  const begins = ([kind], at) => kind !== "same" && (pieces[at - 1]?.[0] ?? "same") === "same";
+  return { pieces, relation: plural(pieces.filter(begins).length, "difference") };
+}
+
+/** The first pieces, without most of the lines between those that differ. */
+function shortened(pieces) {
+  const shown = pieces.length === 1 ? pieces : pieces.flatMap(withoutMost);
+  let left = MOST_SHOWN;
+  return shown.flatMap(([kind, text]) => {
+    const begin = text.slice(0, left);
+    left -= begin.length;
+    return begin ? [[kind, begin]] : [];
+  });
+}
+
+function withoutMost([kind, text]) {
+  const lines = linesOf(text);
+  const skipped = lines.length - 2 * AROUND;
+  if (kind !== "same" || skipped < AROUND) return [[kind, text]];
+  const note = `… ${plural(skipped, "line")} that are the same …\n`;
+  return [["same", lines.slice(0, AROUND).join("")], ["skipped", note], ["same", lines.slice(-AROUND).join("")]];
 }

@@ -54,13 +54,12 @@ export function LongText({ value, limit = 600, isSentence = false }) {
   return html`<${Folded} isLong=${text.length > limit} all=${`${count(text.length)} characters`}>${show}<//>`;
 }
 
-/** A text or a list, of which a button shows all. `children` draws it, whole or not. */
+/** A text or a list, of which a button shows all, as it does at first if `isOpenFirst`. `children` draws it, whole or not. */
 export class Folded extends Component {
-  toggle = () => this.setState(({ isOpen }) => ({ isOpen: !isOpen }));
-
-  render({ isLong, all, children: show }, { isOpen }) {
-    const button = html` <button type="button" class="quiet" onClick=${this.toggle} aria-expanded=${String(!!isOpen)}>
-      ${isOpen ? "show less" : `show all ${all}`}
+  render({ isLong, all, more = `show all ${all}`, less = "show less", isOpenFirst = false, children: show }, { isOpen = isOpenFirst }) {
+    const toggle = () => this.setState({ isOpen: !isOpen });
+    const button = html` <button type="button" class="quiet" onClick=${toggle} aria-expanded=${String(isOpen)}>
+      ${isOpen ? less : more}
     </button>`;
     return html`${show(isOpen || !isLong)}${isLong && button}`;
   }

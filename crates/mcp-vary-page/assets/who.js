@@ -317,7 +317,7 @@ function toolCell(row, column, variant) {
 }
 
 /** All that hides a tool. Links in cells are not reached by Tab. */
-function causesOf(tool, isCell = false) {
+export function causesOf(tool, isCell = false) {
   return html`<span class="hidden-tool">hidden:</span> ${tool.hidden.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool, isCell }} />`)}`;
 }
 
