@@ -644,8 +644,6 @@ await check("on a phone, all views, and who called what, are in sight", async ()
     all.filter((it) => it.checkVisibility() && it.getBoundingClientRect().height < 40).map((it) => it.outerHTML.slice(0, 80)),
   );
   equal(small, [], "what is too small for a finger");
-  const tops = await other.page.locator(".calls .choices > .field").evaluateAll((all) => all.map((it) => it.getBoundingClientRect().top));
-  holds(new Set(tops).size === 1, `the filters begin at ${tops}`);
   await other.page.context().close();
 });
 
@@ -672,7 +670,7 @@ await check("keys lead to the search and show what there is, and characters that
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keys" });
   const keys = await dialog.locator("dt").allTextContents();
-  equal([...keys.slice(0, 2), keys.at(-1)], ["/", "↑ ↓ ← →, j, k", "g e"], "the keys");
+  equal([...keys.slice(0, 2), keys.at(-1)], ["/", "j, k", "g e"], "the keys");
   await isAccessible(page);
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden", timeout: 5_000 });

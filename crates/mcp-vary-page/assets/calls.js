@@ -1,8 +1,9 @@
 // The calls that Vary recorded: the last ones, those that follow while this page is open, and which of them are wanted.
 
 import { events, get } from "./api.js";
-import { secondsOf, spaced } from "./format.js";
+import { addressOfMinute, count, secondsOf, spaced } from "./format.js";
 import { matcher } from "./parts.js";
+import { plain } from "./text.js";
 
 /** What Vary keeps: the last calls, and of older ones as many errors, and as many that it refused. */
 export const MOST_CALLS = 1000;
@@ -55,30 +56,49 @@ export const callOf = (calls, key) => calls.find((it) => it.id === Number(key.sp
 export const PERIODS = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
 export const longestPeriod = () => Object.keys(PERIODS).findLast((minutes) => callsWith({ minutes }).length < MOST_CALLS) ?? "1";
 
-/** What narrows the list, by the parameter of the address that has what is wanted. Without `to`, `from` is one minute. */
+/** The longest period in words, and why it is no longer one. */
+export const longestPeriodName = () => `${PERIODS[longestPeriod()]}${longestPeriod() === "60" ? "" : `: the history holds ${count(MOST_CALLS)} calls`}`;
+
+/** What narrows the list, by the parameter of the address that has what is wanted. Without `to`, `from` is one minute. A time that is not understood filters nothing; the view says so. */
 const FILTERS = {
   outcome: (call, wanted) => (wanted === "error" ? isError(call) : kindOf(call) === wanted),
   client: (call, wanted) => call.client?.name === wanted,
+  version: (call, wanted) => call.client?.version === wanted,
+  variant: (call, wanted) => call.variant === wanted,
+  reason: (call, wanted) => call.reason === wanted,
   person: (call, wanted) => call.principal === wanted,
   server: (call, wanted) => call.server === wanted,
   rule: (call, wanted) => call.rule === wanted,
   tool: (call, wanted) => call.target === wanted,
   q: (call, wanted) => wanted.trim().split(/\s+/).map(matcher).every((matches) => textsOf(call).some(matches)),
-  minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
-  from: (call, wanted, params) => call.at >= secondsOf(wanted) && (secondsOf(params.get("to")) > 0 || call.at < secondsOf(wanted) + 60),
-  to: (call, wanted) => call.at < secondsOf(wanted) + 60,
+  minutes: (call, wanted) => !(call.at < Date.now() / 1000 - 60 * Number(wanted)),
+  from: (call, wanted, params) => !(call.at < secondsOf(wanted)) && (secondsOf(params.get("to")) > 0 || !(call.at >= secondsOf(wanted) + 60)),
+  to: (call, wanted) => !(call.at >= secondsOf(wanted) + 60),
 };
+
+/** The filters that come with a link alone. */
+export const FIXED = ["tool", "rule", "version", "variant", "reason"];
+
+/** The flags of `vary audit`, and the filters that they are for. */
+const FLAGS = { "--who": "person", "--client": "client", "--server": "server", "--tool": "tool" };
+
+/** The command that reads the calls of some filters from the audit log, or those since the call that is wanted. */
+export function auditCommand(params) {
+  const quoted = (text) => (/[^\w./:-]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : text);
+  const minute = params.has("call") ? addressOfMinute(timeOfKey(params.get("call"))) : (params.get("from") ?? "");
+  const since = secondsOf(minute) > 0 ? minute.replace("Z", ":00Z") : params.get("minutes") > 0 && `${params.get("minutes")}m`;
+  const values = [...Object.entries(FLAGS).map(([flag, name]) => [flag, params.get(name)]), ["--since", since]];
+  // What cannot be seen should not be pasted into a terminal.
+  const flags = values.filter(([, value]) => value && plain(value, Infinity) === value).map(([flag, value]) => `${flag} ${quoted(value)}`);
+  return ["vary audit", quoted(log.auditFile), ...flags].join(" ");
+}
 
 /** What each word of a search may be a part of. */
 const textsOf = (call) =>
   [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, outcomeOf(call), call.error].filter(Boolean);
 
-/** How the filters that are times are read. */
-const TIMES_OF = { minutes: Number, from: secondsOf, to: secondsOf };
-
-/** The filters that the address has. A time that is not understood filters nothing; the view says so. */
-export const filtersOf = (params) =>
-  Object.keys(FILTERS).filter((name) => params.get(name) && !Number.isNaN(TIMES_OF[name]?.(params.get(name))));
+/** The filters that the address has. */
+export const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
 
 /** The calls that an address wants, whatever it says of the filters that are left out. */
 export function narrowed(calls, params, leftOut = []) {
