@@ -28,7 +28,6 @@ const VIEWS = {
 
 /** Milliseconds between two readings of the status. */
 const INTERVAL = 2000;
-
 const NOT_THE_TOKEN = "this is not the token; type `vary open` in a terminal, which opens the page with the right one";
 const ANOTHER_TOKEN = "the token of this tab is not that of Vary any more; type `vary open` in a terminal";
 
@@ -47,10 +46,7 @@ class App extends Component {
   moved() {
     if (codeIn(location.hash)) return location.reload();
     const before = this.state.route.view;
-    this.setState({ route: route() }, () => {
-      if (this.state.route.view === before) return;
-      this.main.current?.querySelector("h1")?.focus();
-    });
+    this.setState({ route: route() }, () => this.state.route.view !== before && this.main.current?.querySelector("h1")?.focus());
   }
 
   /** The keys of each view; one who types means the character, but for those that leave a search. */
@@ -60,7 +56,7 @@ class App extends Component {
     const [search, cell] = [SEARCH, '.grid [data-cell][tabindex="0"]'].map((it) => this.main.current.querySelector(it));
     const view = this.hasGone && Object.hasOwn(VIEW_KEYS, key) && VIEW_KEYS[key];
     const enter = cell && (() => cell.focus());
-    const ofView = { "/": search && (() => this.search(search)), j: enter, k: enter, "?": this.showKeys };
+    const ofView = { "/": search && (() => search.focus()), j: enter, k: enter, "?": this.showKeys };
     const ofSearch = { Escape: () => this.leave(target, cell), ArrowDown: enter };
     const act = target.matches?.(SEARCH) ? ofSearch[key] : view ? () => go(link(view)) : ofView[key];
     this.hasGone = key === "g";
@@ -69,14 +65,9 @@ class App extends Component {
     act();
   };
 
-  search(field) {
-    this.before = document.activeElement.closest("main *");
-    field.focus();
-  }
-
-  /** Empties a search; from an empty one, returns to where the focus was, or goes on to the list. */
+  /** Empties a search; from an empty one, goes to the list, at the cell that had the focus last. */
   leave(field, cell) {
-    if (!field.value) return (this.before?.isConnected ? this.before : (cell ?? this.main.current.querySelector("h1"))).focus();
+    if (!field.value) return (cell ?? this.main.current.querySelector("h1")).focus();
     field.value = "";
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
@@ -143,7 +134,6 @@ class App extends Component {
 }
 
 const SEARCH = 'input[type="search"]';
-
 /** The keys of the views, after `g`. */
 const VIEW_KEYS = { n: "now", v: "variants", c: "calls", d: "draft", w: "who", p: "review", e: "experiments" };
 

@@ -63,10 +63,11 @@ export class Calls extends Component {
 
   showAll = () => this.setState({ calls: log.calls });
 
-  /** Beside a call that is open, the keys of a list open its neighbours. */
+  /** Beside a call that is open, the keys of a list open its neighbours, and Escape closes it from anywhere. */
   pressed = (event) => {
     const [open, step] = [this.opened(), { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]];
-    if (!open || !step || !isShortcut(event) || event.target.closest?.(".grid, .axis")) return;
+    if (open && event.key === "Escape" && isShortcut(event)) this.close();
+    if (!open || !step || !isShortcut(event) || event.target.closest?.(".grid, .axis, .wide")) return;
     event.preventDefault();
     const calls = narrowed(this.state.calls, this.props.params);
     const next = calls[calls.indexOf(open) + step];
@@ -94,7 +95,7 @@ export class Calls extends Component {
     return html`<section class="calls" aria-labelledby="calls">
       <header class="choices">
         <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
-        ${calls?.length > 0 && html`<ul class="filters" aria-label="Filters of the calls"><${Chosen} params=${params} /><${Toggles} params=${params} all=${calls} /></ul>`}
+        ${calls?.length > 0 && html`<${Chosen} params=${params} all=${calls} />`}
       </header>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
       ${calls && key && !this.opened() && html`<div class="problem">The call of ${minuteOfDay(timeOfKey(key))} is not kept any more. ${earlier}</div>`}
@@ -171,16 +172,8 @@ const beginningOf = ({ error, server }) =>
   html` <span class="causes-of faint" title=${plain(error, 400)}><${Name} value=${firstLine(error)} limit=${160} isSentence=${!server} /></span>`;
 
 const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
-
 /** The filters by time. */
 const TIME_FILTERS = ["minutes", "from", "to"];
-
-/** The filters that no field shows, as links that take them away. */
-function Chosen({ params }) {
-  return FIXED.map((name) => [name, params.get(name)]).filter(([, value]) => value).map(
-    ([name, value]) => html`<li key=${name}><a href=${narrow({ [name]: null })} aria-label=${`${name}: ${plain(value, 40)}; remove this filter`}>${name}: <${Name} value=${value} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
-  );
-}
 
 /** The fields that narrow the list. On a phone, a button shows all but the search. */
 function Filters({ params, all, isOpen, toggle }) {
@@ -207,10 +200,8 @@ function Filters({ params, all, isOpen, toggle }) {
 
 /** A time of the address that is not understood. */
 const wrongIn = (params) => ["from", "to"].map((name) => params.get(name)).find((text) => text && !(secondsOf(text) > 0));
-
 /** The seconds before and after a time that one writes. */
 const AROUND = 300;
-
 /** The time of the address as one writes it: a minute, as the bars have it, or two. */
 const timeIn = (params) => ["from", "to"].map((name) => writtenMinute(secondsOf(params.get(name) ?? ""))).filter(Boolean).join(" to ");
 
@@ -235,14 +226,17 @@ class Time extends Component {
   }
 }
 
-/** What failed of the calls that the other filters want. */
-function Toggles({ params, all }) {
+/** The filters that no field shows, as links that take them away, and what failed of the calls that the other ones want. */
+function Chosen({ params, all }) {
   const { errors, denied } = failures(narrowed(all, params, ["outcome"]));
   const toggle = (outcome, number, text) => {
     const isSet = params.get("outcome") === outcome;
     return (number > 0 || isSet) && html`<li><a href=${narrow({ outcome: isSet ? null : outcome })} aria-current=${isSet ? "true" : undefined}>${text}</a></li>`;
   };
-  return html`${toggle("error", errors, plural(errors, "error"))}${toggle("denied", denied, `${count(denied)} denied`)}`;
+  const chosen = FIXED.map((name) => [name, params.get(name)]).filter(([, value]) => value).map(
+    ([name, value]) => html`<li><a href=${narrow({ [name]: null })} aria-label=${`${name}: ${plain(value, 40)}; remove this filter`}>${name}: <${Name} value=${value} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
+  );
+  return html`<ul class="filters" aria-label="Filters of the calls">${chosen}${toggle("error", errors, plural(errors, "error"))}${toggle("denied", denied, `${count(denied)} denied`)}</ul>`;
 }
 
 /** Figures of the calls in the list, which is bounded. */
@@ -251,14 +245,15 @@ function Summary({ calls, all, params, children }) {
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
   const dropped = log.dropped > 0 ? ` · ${plural(log.dropped, "call")} came too fast to be shown` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
-  const number = `${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}${params.has("from") ? `, ${timeIn(params)}` : ""}`;
-  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
-  return html`<p class="note figures">${number} · ${figures}${dropped}${children}</p>`;
+  const variants = new Set(all.map((it) => it.variant));
+  const number = `${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}`;
+  const which = [number, timeIn(params), variants.size === 1 && all[0].variant && `variant ${plain(all[0].variant, 40)}`].filter(Boolean);
+  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · of that outside the server: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
+  return html`<p class="note figures">${which.join(", ")} · ${figures}${dropped}${children}</p>`;
 }
 
 /** The most rows of the table by tool, and the most people or clients of a row. */
 const [MOST_TOOLS, MOST_VALUES] = [50, 2];
-
 /** The calls by a value of theirs, those with the most first. */
 const grouped = (calls, valueOf) => [...Map.groupBy(calls, valueOf)].sort(([, a], [, b]) => b.length - a.length);
 
@@ -372,10 +367,8 @@ function facts(call) {
   ];
 }
 
-/** Milliseconds from which one asks why the server did not get a call earlier. */
-const LONG_WAIT = 100;
-
+/** What the time of a call was spent on; from 100 ms on, one asks why the server did not get it earlier. */
 function timeTaken({ durationMs, waitedMs, serverMs }) {
-  const waited = waitedMs > LONG_WAIT && `, and ${milliseconds(waitedMs)} until the server got it: it waited for a start, a turn, a connection or an answer of the client`;
+  const waited = waitedMs >= 100 && `, and ${milliseconds(waitedMs)} until the server got it: it waited for a start, a turn, a connection or an answer of the client`;
   return `${milliseconds(durationMs)}; of that the server ${milliseconds(serverMs)}${waited || ""}`;
 }

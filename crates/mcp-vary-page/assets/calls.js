@@ -8,10 +8,8 @@ import { plain } from "./text.js";
 /** What Vary keeps: the last calls, and of older ones as many errors, and as many that it refused. */
 export const MOST_CALLS = 1000;
 export const MOST_ERRORS = 100;
-
 /** Milliseconds between two drawings of the list, however many calls come. */
 const PACE = 250;
-
 /** Milliseconds until a stream that ended is opened again. */
 const RETRY = 3000;
 
@@ -41,21 +39,16 @@ export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
 }
 
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
-
 /** The first line of what the client read of an error. */
 export const firstLine = (error) => error?.split("\n")[0];
-
 /** What names a call in an address. Numbers begin anew when Vary starts, so the second is a part of it. */
 export const keyOf = ({ id, at }) => `${id}-${Math.floor(at)}`;
 export const timeOfKey = (key) => Number(key.split("-")[1]);
-
 /** The call that a key names. Each time that Vary is asked, the milliseconds may be others. */
 export const callOf = (calls, key) => calls.find((it) => it.id === Number(key.split("-")[0]) && Math.abs(it.at - timeOfKey(key)) < 2);
-
 /** The periods to choose from, by their minutes, and the longest of which the list has each call. */
 export const PERIODS = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
 export const longestPeriod = () => Object.keys(PERIODS).findLast((minutes) => callsWith({ minutes }).length < MOST_CALLS) ?? "1";
-
 /** The longest period in words, and why it is no longer one. */
 export const longestPeriodName = () => `${PERIODS[longestPeriod()]}${longestPeriod() === "60" ? "" : `: the history holds ${count(MOST_CALLS)} calls`}`;
 
@@ -79,17 +72,15 @@ const FILTERS = {
 /** The filters that come with a link alone. */
 export const FIXED = ["tool", "rule", "version", "variant", "reason"];
 
-/** The flags of `vary audit`, and the filters that they are for. */
-const FLAGS = { "--who": "person", "--client": "client", "--server": "server", "--tool": "tool" };
-
 /** The command that reads the calls of some filters from the audit log, or those since the call that is wanted. */
 export function auditCommand(params) {
   const quoted = (text) => (/[^\w./:-]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : text);
   const minute = params.has("call") ? addressOfMinute(timeOfKey(params.get("call"))) : (params.get("from") ?? "");
   const since = secondsOf(minute) > 0 ? minute.replace("Z", ":00Z") : params.get("minutes") > 0 && `${params.get("minutes")}m`;
-  const values = [...Object.entries(FLAGS).map(([flag, name]) => [flag, params.get(name)]), ["--since", since]];
+  const [who, client, server, tool] = ["person", "client", "server", "tool"].map((name) => params.get(name));
   // What cannot be seen should not be pasted into a terminal.
-  const flags = values.filter(([, value]) => value && plain(value, Infinity) === value).map(([flag, value]) => `${flag} ${quoted(value)}`);
+  const wanted = Object.entries({ who, client, server, tool, since }).filter(([, value]) => value && plain(value, Infinity) === value);
+  const flags = wanted.map(([flag, value]) => `--${flag} ${quoted(value)}`);
   return ["vary audit", quoted(log.auditFile), ...flags].join(" ");
 }
 

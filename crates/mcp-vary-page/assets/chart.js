@@ -9,7 +9,6 @@ import { Name, plain } from "./text.js";
 
 /** Servers with a colour of their own; the others share the last one. */
 const COLORS = 6;
-
 /** The class with the colour of a server. */
 const color = (servers, name) => `bar-${Math.min(servers.indexOf(name), COLORS)}`;
 
@@ -63,7 +62,6 @@ function Legend({ servers, used, hasTools }) {
 }
 
 const Swatch = ({ kind }) => html`<svg class="swatch" aria-hidden="true"><rect class=${kind} width="100%" height="100%" /></svg>`;
-
 /** The most bars of the time axis, and the fewest: one that begins an hour ago would be empty at first. */
 const [MOST_BARS, FEWEST_BARS] = [60, 10];
 
