@@ -207,8 +207,6 @@ const timeIn = (params) => ["from", "to"].map((name) => writtenMinute(secondsOf(
 
 /** A field for a time, which the list has with five minutes before and after it, or for two. */
 class Time extends Component {
-  type = ({ target }) => this.setState({ typed: target.value });
-
   change = ({ target }) => {
     const [first, last, ...others] = target.value.trim().split(/ +to +/).map(secondsOfWritten);
     const [from, to] = last === undefined ? [first - AROUND, first + AROUND] : [first, last];
@@ -221,7 +219,7 @@ class Time extends Component {
     const properties = wrong && { "aria-invalid": "true", "aria-describedby": "times" };
     return html`<label class="field">At
       <input value=${typed ?? wrong ?? timeIn(params)} ...${properties} placeholder="14:05, 2h ago" title=${`${TIMES}, with 5 minutes before and after it; or 14:05 to 14:30`}
-        size="10" autocomplete="off" onInput=${this.type} onChange=${this.change} />
+        size="10" autocomplete="off" onInput=${({ target }) => this.setState({ typed: target.value })} onChange=${this.change} />
     </label>`;
   }
 }
