@@ -61,7 +61,7 @@ function PersonLink({ person }) {
 
 /** A row for each version and variant of a client, which leads to its own calls. Failed calls are counted in the list. */
 function Clients({ clients, since }) {
-  const columns = ["client", "version", "variant", "selected by", "#requests", "#calls", "#failed", "last"];
+  const columns = ["client", "variant", "by", "#requests", "#calls", "#failed", "last"];
   const minutes = longestPeriod();
   const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
   const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => {
@@ -71,8 +71,7 @@ function Clients({ clients, since }) {
     const failed = { ...own, outcome: "error", minutes };
     const shown = name ? html`<${Name} value=${name} limit=${32} />` : html`<i>sends no name</i>`;
     return [
-      html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>${shown}</a>`,
-      version ? html`<${Name} value=${version} limit=${24} />` : "–",
+      html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>${shown}</a> ${version && html`<${Name} value=${version} limit=${24} />`}`,
       variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
       reason ?? "–",
       count(requests),
