@@ -186,7 +186,7 @@ function Filters({ params, all, isOpen, toggle }) {
   const people = values("person", (it) => it.principal);
   const number = filtersOf(params).filter((name) => !["q", "to"].includes(name)).length;
   return html`<div class="choices">
-    <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q, call: null })} hint="tool, person, error text" />
+    <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q, call: null })} hint="tool, person, error" />
     <button type="button" class="fold" aria-expanded=${String(isOpen)} onClick=${toggle}>Filters${number > 0 && ` (${number})`}</button>
     ${select("client", "Client", values("client", (it) => it.client?.name))}
     ${people.length > 0 && select("person", "Person", people)}
@@ -218,7 +218,7 @@ class Time extends Component {
   render({ params, wrong }, { typed }) {
     const properties = wrong && { "aria-invalid": "true", "aria-describedby": "times" };
     return html`<label class="field">At
-      <input value=${typed ?? wrong ?? timeIn(params)} ...${properties} placeholder="14:05, 2h ago" title=${`${TIMES}, with 5 minutes before and after it; or 14:05 to 14:30`}
+      <input value=${typed ?? wrong ?? timeIn(params)} ...${properties} placeholder="10m ago" title=${`${TIMES}, with 5 minutes before and after it; or 14:05 to 14:30`}
         size="10" autocomplete="off" onInput=${({ target }) => this.setState({ typed: target.value })} onChange=${this.change} />
     </label>`;
   }
@@ -246,7 +246,7 @@ function Summary({ calls, all, params, children }) {
   const variants = new Set(all.map((it) => it.variant));
   const number = `${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}`;
   const which = [number, timeIn(params), variants.size === 1 && all[0].variant && `variant ${plain(all[0].variant, 40)}`].filter(Boolean);
-  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · of that outside the server: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
+  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · outside the server: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
   return html`<p class="note figures">${which.join(", ")} · ${figures}${dropped}${children}</p>`;
 }
 
