@@ -61,7 +61,7 @@ function PersonLink({ person }) {
 
 /** A row for each version and variant of a client, which leads to its own calls. Failed calls are counted in the list. */
 function Clients({ clients, since }) {
-  const columns = ["client", "variant", "by", "#requests", "#calls", "#failed", "last"];
+  const columns = ["client", "variant", "by", "#requests", "#calls", "#failed", "#last"];
   const minutes = longestPeriod();
   const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
   const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => {
