@@ -609,7 +609,8 @@ await check("the columns of the calls fit beside the servers", async () => {
   await page.waitForSelector(".calls .grid");
   const [needed, width] = await page.locator(".calls .grid").evaluate((grid) => [grid.scrollWidth, grid.clientWidth]);
   holds(needed <= width, `the columns need ${needed} pixels of ${width}`);
-  // The first words of an error have the room that is left.
+  // Rows change as calls come, unless somebody points at them. The first words of an error have the room that is left.
+  await page.locator(".calls .grid tbody tr").first().hover();
   const cut = await page.locator(".calls .grid :is(th, td:not(:has(.causes-of)), .name)").evaluateAll((all) => all.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.textContent));
   equal(cut, [], "cells that are cut");
 });
@@ -647,8 +648,6 @@ await check("on a phone, all views, and who called what, are in sight", async ()
     all.filter((it) => it.checkVisibility() && it.getBoundingClientRect().height < 40).map((it) => it.outerHTML.slice(0, 80)),
   );
   equal(small, [], "what is too small for a finger");
-  const tops = await other.page.locator(".calls .choices > .field").evaluateAll((all) => all.map((it) => it.getBoundingClientRect().top));
-  holds(new Set(tops).size === 1, `the filters begin at ${tops}`);
   await other.page.context().close();
 });
 
@@ -675,7 +674,7 @@ await check("keys lead to the search and show what there is, and characters that
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keys" });
   const keys = await dialog.locator("dt").allTextContents();
-  equal([...keys.slice(0, 2), keys.at(-1)], ["/", "↑ ↓ ← →, j, k", "g e"], "the keys");
+  equal([...keys.slice(0, 2), keys.at(-1)], ["/", "j, k", "g e"], "the keys");
   await isAccessible(page);
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden", timeout: 5_000 });

@@ -4,6 +4,9 @@ import { Visitor, check, equal, holds, newAddress } from "./browser.mjs";
 
 /** The beginning of a minute of today, twenty minutes ago unless that was yesterday. */
 const MINUTE = Math.max(Math.floor(Date.now() / 60_000) - 20, new Date().setHours(0, 0, 0, 0) / 60_000) * 60;
+/** A minute as one writes it with its day, and as an address has it. */
+const WRITTEN = (seconds) => new Date(seconds * 1000).toLocaleString("sv").slice(0, 16);
+const ADDRESS = (seconds) => new Date(seconds * 1000).toISOString().replace(":00.000", "");
 const HERE = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 /** Calls by number, the latest last: the minute and second, and what differs from an ordinary call. */
@@ -75,7 +78,8 @@ export async function callHistory({ browser, address, token, status }) {
   for (const [what, key] of [["a call that is not kept", `99-${MINUTE}`], ["the number of a call of an earlier process", `2-${MINUTE - 300}`]]) {
     await inPage(`the address of ${what} says that it is not kept any more`, async ({ visitor }) => {
       const shown = await visitor.text(".calls .problem");
-      holds(/^The call of .*\d\d:\d\d is not kept any more\. Older calls: vary audit \/var\/log\/vary\/audit\.jsonl reads them from the audit log\.$/.test(shown), shown);
+      const command = `vary audit /var/log/vary/audit.jsonl --since ${ADDRESS(Number(key.split("-")[1])).replace("Z", ":00Z")}`;
+      holds(/^The call of .*\d\d:\d\d is not kept any more\. Older calls: /.test(shown) && shown.includes(`${command} reads them from the audit log.`), shown);
     }, { view: `/now?call=${key}` });
   }
 
@@ -86,30 +90,32 @@ export async function callHistory({ browser, address, token, status }) {
     holds((await visitor.text(".panel .facts")).includes(`${here}; in UTC ${utc}`), `${here} and ${utc} are not among the facts`);
   }, { timezoneId: "Asia/Kolkata" });
 
-  await inPage("the calls of a minute are shown, and those until another", async ({ page, shows }) => {
-    const write = async (label, text) => {
-      await page.getByLabel(label, { exact: true }).fill(text);
+  await inPage("a time shows the calls of five minutes before and after it, and two times those between them", async ({ page, shows, visitor }) => {
+    const field = page.getByLabel("At", { exact: true });
+    const write = async (text) => {
+      await field.fill(text);
       await page.keyboard.press("Enter");
     };
-    await write("At", HERE(MINUTE));
+    await write(WRITTEN(MINUTE - 300));
     await shows(2, 1);
-    equal(hash(page), `#/now?${new URLSearchParams({ from: new Date(MINUTE * 1000).toISOString().replace(":00.000", "") })}`, "the address");
-    await write("until", HERE(MINUTE + 60));
-    await shows(5, 4, 3, 2, 1);
-    await write("until", "25:00");
-    const problem = "“25:00” is not a time. Write 14:05, 2026-11-29 14:05, 10m ago or 2h ago.";
+    equal(hash(page), `#/now?${new URLSearchParams({ from: ADDRESS(MINUTE - 600), to: ADDRESS(MINUTE) })}`, "the address");
+    const around = await field.inputValue();
+    holds(around.endsWith(` to ${HERE(MINUTE)}`) && (await visitor.text(".figures")).startsWith(`2 calls of 7, ${around}, variant compact ·`), `the field has “${around}”`);
+    await write(`${WRITTEN(MINUTE + 60)} to ${WRITTEN(MINUTE + 120)}`);
+    await shows(5, 4, 3);
+    await write("25:00");
+    const problem = "“25:00” is not a time. Write 14:05, 2026-11-29 14:05, 10m ago or 2h ago, or 14:05 to 14:30.";
     await page.getByRole("alert").filter({ hasText: problem }).waitFor({ timeout: 5_000 });
-    equal(await page.getByLabel("until").getAttribute("aria-invalid"), "true", "the mark of the field");
-    await shows(2, 1);
-    const times = { "1:05": /T..:05Z$/, "2026-11-28 14:05": /^2026-11-2[789]T..:05Z$/, "10m ago": /^....-..-..T..:..Z$/ };
-    for (const [text, address] of Object.entries(times)) {
-      await write("until", text);
+    equal([await field.getAttribute("aria-invalid"), await field.inputValue()], ["true", "25:00"], "the mark and the text of the field");
+    await shows(7, 6, 5, 4, 3, 2, 1);
+    for (const [text, address] of Object.entries({ "1:05": /T..:00Z$/, "2026-11-28 14:05": /^2026-11-2[789]T..:00Z$/, "10m ago": /^....-..-..T..:..Z$/ })) {
+      await write(text);
       await page.waitForFunction(() => !document.querySelector("#times"));
-      const to = new URLSearchParams(hash(page).split("?")[1]).get("to");
-      holds(address.test(to), `${text} is ${to}`);
+      const from = new URLSearchParams(hash(page).split("?")[1]).get("from");
+      holds(address.test(from), `${text} is ${from}`);
     }
     await page.getByRole("combobox", { name: "Time" }).selectOption({ label: "the last hour" });
-    equal(await page.getByLabel("At", { exact: true }).inputValue(), "", "the field");
+    equal(await field.inputValue(), "", "the field");
   });
 
   await inPage("a bar of the time axis has the calls of its minute, and leads to them by mouse and keyboard", async ({ page, shows }) => {
@@ -228,6 +234,125 @@ export async function callHistory({ browser, address, token, status }) {
     const last = page.getByRole("list", { name: "clients that fail often" }).locator(".last");
     equal(await last.innerText(), `${new Date((MINUTE + 90) * 1000).toLocaleTimeString("en-GB")} no such file (2 of them)`, "its error");
   }, { calls: twice });
+
+  const focused = (page) => page.evaluate(() => document.activeElement.closest("tr")?.innerText.split(/\s/)[0] ?? document.activeElement.localName);
+  const time = (id) => new Date(recorded.find((it) => it.id === id).at * 1000).toLocaleTimeString("en-GB");
+  const isOpen = (page, id) => page.waitForFunction((key) => location.hash.includes(`call=${key}-`) && document.activeElement.id === "call", id, { timeout: 5_000 });
+
+  const growing = [...recorded];
+  await inPage("beside an open call the keys of a list open its neighbours, and Escape returns to its row though calls came", async ({ page, visitor }) => {
+    await open(page, "read_file");
+    for (const [key, id] of [["ArrowUp", 3], ["k", 4], ["j", 3], ["ArrowDown", 2], ["j", 1], ["j", 1], ["k", 2]]) {
+      await page.keyboard.press(key);
+      await isOpen(page, id);
+    }
+    await page.keyboard.press("Control+k");
+    growing.unshift({ ...recorded[0], id: 8, at: recorded[0].at + 1 }, { ...recorded[0], id: 9, at: recorded[0].at + 2 });
+    await page.getByRole("button", { name: "show them" }).waitFor({ timeout: 9_000 });
+    equal(await visitor.text(".held"), "held: 2 new show them", "what the list says");
+    equal([await page.getByRole("status").filter({ hasText: "held" }).count(), new URL(page.url()).hash], [1, `#/now?call=2-${MINUTE + 59}`], "the status, and the address");
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.activeElement.closest("tr"), null, { timeout: 5_000 });
+    equal(await focused(page), time(2), "the row with the focus");
+    equal(await page.locator(".calls .grid tbody tr:has(td)").count(), 9, "rows");
+    await page.keyboard.press("ArrowUp");
+    equal(await focused(page), time(3), "the row above");
+  }, { calls: growing });
+
+  const waiting = [...recorded];
+  await inPage("a list that waits for the pointer says how many calls are new, and shows them on demand", async ({ page, shows }) => {
+    await page.locator(".calls .grid tbody tr:has(td)").first().hover();
+    waiting.unshift({ ...recorded[0], id: 8, at: recorded[0].at + 1 });
+    await page.getByRole("button", { name: "show them" }).click({ timeout: 9_000 });
+    await shows(8, 7, 6, 5, 4, 3, 2, 1);
+    await page.getByRole("button", { name: "show them" }).waitFor({ state: "detached", timeout: 5_000 });
+  }, { calls: waiting });
+
+  await inPage("the search is left by Escape and by the arrow, and j leads into the list from anywhere", async ({ page, shows }) => {
+    await page.locator(".calls .grid tbody tr:has(td)").nth(2).locator("th").focus();
+    for (const [typed, id] of [["git", 5], ["jk/?", 7]]) {
+      await page.keyboard.press("/");
+      await page.keyboard.type(typed);
+      equal(await page.getByLabel("Search calls").inputValue(), typed, "the search");
+      await page.keyboard.press("Escape");
+      equal([await page.getByLabel("Search calls").inputValue(), await focused(page), hash(page)], ["", "input", "#/now"], "after one Escape");
+      await page.keyboard.press("Escape");
+      equal(await focused(page), time(id), "the focus after another one");
+    }
+    await page.keyboard.press("/");
+    await page.keyboard.type("disk");
+    await shows(3);
+    await page.keyboard.press("ArrowDown");
+    equal(await focused(page), time(3), "the focus after the arrow");
+    await page.keyboard.press("/");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.locator("h1").focus();
+    await page.keyboard.press("Control+j");
+    equal(await focused(page), "h1", "the focus after a key with a modifier");
+    await page.keyboard.press("j");
+    equal(await page.evaluate(() => document.activeElement.matches(".calls [data-cell]")), true, "whether the list has the focus");
+  });
+
+  await inPage("on a phone a button shows the filters, and says how many are set", async ({ page, shows }) => {
+    const person = page.getByRole("combobox", { name: "Person", exact: true });
+    equal(await person.isVisible(), false, "whether the filters are in sight at first");
+    await page.getByRole("button", { name: "Filters (1)" }).click();
+    await person.selectOption("bob");
+    await shows(4);
+    await page.getByRole("button", { name: "Filters (2)" }).waitFor({ timeout: 5_000 });
+    const outside = await page.locator(".calls .choices .field").evaluateAll((all) => all.filter((it) => !it.checkVisibility() || it.getBoundingClientRect().right > innerWidth).map((it) => it.textContent));
+    equal(outside, [], "fields out of sight");
+    const [needed, width] = await page.locator(".calls .choices").nth(1).evaluate((it) => [it.scrollWidth, it.clientWidth]);
+    holds(needed <= width, `the filters need ${needed} pixels of ${width}`);
+  }, { view: "/now?outcome=error", viewport: { width: 390, height: 800 } });
+
+  await inPage("the command for older calls has the filters of the list, and can be copied", async ({ page }) => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy the command" }).click();
+    await page.getByText("Copied.").waitFor({ timeout: 5_000 });
+    const command = "vary audit /var/log/vary/audit.jsonl --who ann --client 'it'\\''s' --since 2026-11-29T09:31:00Z";
+    equal(await page.evaluate(() => navigator.clipboard.readText()), command, "the copied text");
+    equal(await page.locator(".calls .choices.note code").innerText(), command, "the text");
+  }, { view: `/now?${new URLSearchParams({ person: "ann", client: "it's", from: "2026-11-29T09:31Z", q: "x", tool: "a\u202Eb" })}` });
+
+  const slow = [{ ...recorded[0], outcome: "allowed", durationMs: 9_128, waitedMs: 9_070, serverMs: 51.4 }];
+  await inPage("a call that waited for its server says so", async ({ page, visitor }) => {
+    await open(page, "git_log");
+    const expected = "9128 ms; of that the server 51.4 ms, and 9070 ms until the server got it: it waited for a start, a turn, a connection or an answer of the client";
+    holds((await visitor.text(".panel .facts")).includes(expected), await visitor.text(".panel .facts"));
+  }, { calls: slow });
+
+  const use = (version, variant, calls) => ({ client: { name: "claude-code", version }, variant, reason: "rule", rule: "clients[0]", requests: 9, calls, last: MINUTE });
+  const versions = recorded.map((it) => (it.id === 3 ? { ...it, client: { name: "claude-code", version: "3" } } : it));
+  await inPage("the numbers of a client lead to the calls of its version and variant, and say which period they have", async ({ page, shows }) => {
+    const table = page.getByRole("region", { name: "Clients", exact: true });
+    const rows = await table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [0, 1, 2, 4, 5].map((at) => row.children[at].textContent)));
+    equal(rows, [["claude-code 2", "compact", "rule", "5", "2"], ["claude-code 3", "compact", "rule", "1", "1"]], "the rows");
+    equal(await page.locator("h2", { hasText: /^Clients/ }).locator(".mark").allTextContents().then((all) => all.at(-1)), ", failed in the last hour", "the period");
+    const [needed, width] = await table.evaluate((it) => [it.scrollWidth, it.clientWidth]);
+    holds(needed <= width, `the table needs ${needed} pixels of ${width}`);
+    await table.getByRole("link", { name: "1: show calls of claude-code 3" }).click();
+    await shows(3);
+    await page.goBack();
+    await table.getByRole("link", { name: "2: show errors of claude-code 2" }).click();
+    await shows(5, 4);
+    equal(hash(page), "#/now?client=claude-code&version=2&variant=compact&reason=rule&outcome=error&minutes=60", "the address");
+  }, { calls: versions, statusOf: { clients: [use("2", "compact", 5), use("3", "compact", 1)], people: [] } });
+
+  await inPage("the chart has the colours of the list, and no empty hour", async ({ page, visitor }) => {
+    const [inChart, inList] = await page.evaluate(() => [getComputedStyle(document.querySelector(".axis .denied")).fill, getComputedStyle(document.querySelector(".outcome.denied")).color]);
+    equal(inChart, inList, "the colour of denied calls");
+    equal((await visitor.text(".axis figcaption")).replace(/\s+/g, " ").split(" ").slice(1, -1).join(" "), "calls errors denied · 1 minute a bar", "the legend");
+    const from = await page.locator(".axis a").first().evaluate((it) => parseFloat(it.querySelector("rect").getAttribute("x")));
+    equal(from, 60, "where the first of four minutes begins, in percent");
+  });
+
+  const many = Array.from({ length: 1_000 }, (_, at) => ({ ...recorded[0], id: 2_000 - at, at: Date.now() / 1000 - 100 - at / 10 }));
+  await inPage("a period that is shorter since there were too many calls says why", async ({ visitor }) => {
+    const shown = await visitor.text(".tiles");
+    holds(shown.includes("calls failed in the last minute: the history holds 1,000 calls"), shown);
+  }, { calls: many });
 
   const down = (at) => ({ name: `server-${at}`, state: "down", since: 9, reason: "refused", calls: { count: 0, errors: 0 } });
   await inPage("of many servers and problems the first ones are shown, and all on demand", async ({ page }) => {

@@ -155,6 +155,7 @@ impl Ring {
             error: call.error,
             is_unknown_tool: call.is_unknown_tool,
             duration_ms: record.duration.map(milliseconds),
+            waited_ms: record.waited.map(milliseconds),
             server_ms: record.upstream_duration.map(milliseconds),
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,

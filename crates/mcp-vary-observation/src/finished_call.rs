@@ -40,7 +40,9 @@ pub struct FinishedCall {
     pub is_unknown_tool: bool,
     /// From its arrival to its outcome.
     pub duration_ms: Option<f64>,
-    /// What of that the server took.
+    /// From its arrival until the server got it: it waits for a start, a turn or a connection.
+    pub waited_ms: Option<f64>,
+    /// From then until the server answered.
     pub server_ms: Option<f64>,
     /// The length of its message.
     pub bytes_in: Option<u64>,

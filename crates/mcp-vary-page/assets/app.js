@@ -6,6 +6,7 @@ import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
 import { duration, timeOfDay } from "./format.js";
+import { isShortcut } from "./grid.js";
 import { Now } from "./now.js";
 import { Review } from "./review.js";
 import { go, link, route } from "./route.js";
@@ -27,7 +28,6 @@ const VIEWS = {
 
 /** Milliseconds between two readings of the status. */
 const INTERVAL = 2000;
-
 const NOT_THE_TOKEN = "this is not the token; type `vary open` in a terminal, which opens the page with the right one";
 const ANOTHER_TOKEN = "the token of this tab is not that of Vary any more; type `vary open` in a terminal";
 
@@ -46,24 +46,31 @@ class App extends Component {
   moved() {
     if (codeIn(location.hash)) return location.reload();
     const before = this.state.route.view;
-    this.setState({ route: route() }, () => {
-      if (this.state.route.view === before) return;
-      this.main.current?.querySelector("h1")?.focus();
-    });
+    this.setState({ route: route() }, () => this.state.route.view !== before && this.main.current?.querySelector("h1")?.focus());
   }
 
-  /** The keys of each view; one who types means the character. */
+  /** The keys of each view; one who types means the character, but for those that leave a search. */
   pressed = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPED)) return;
-    const search = event.key === "/" && this.main.current.querySelector('input[type="search"]');
-    const view = this.hasGone && Object.hasOwn(VIEW_KEYS, event.key) && VIEW_KEYS[event.key];
-    this.hasGone = event.key === "g";
-    if (view) go(link(view));
-    else if (search) search.focus();
-    else if (event.key === "?") this.showKeys();
-    else return;
+    if (!isShortcut(event, SEARCH)) return;
+    const { key, target } = event;
+    const [search, cell] = [SEARCH, '.grid [data-cell][tabindex="0"]'].map((it) => this.main.current.querySelector(it));
+    const view = this.hasGone && Object.hasOwn(VIEW_KEYS, key) && VIEW_KEYS[key];
+    const enter = cell && (() => cell.focus());
+    const ofView = { "/": search && (() => search.focus()), j: enter, k: enter, "?": this.showKeys };
+    const ofSearch = { Escape: () => this.leave(target, cell), ArrowDown: enter };
+    const act = target.matches?.(SEARCH) ? ofSearch[key] : view ? () => go(link(view)) : ofView[key];
+    this.hasGone = key === "g";
+    if (!act) return;
     event.preventDefault();
+    act();
   };
+
+  /** Empties a search; from an empty one, goes to the list, at the cell that had the focus last. */
+  leave(field, cell) {
+    if (!field.value) return (cell ?? this.main.current.querySelector("h1")).focus();
+    field.value = "";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
 
   showKeys = () => this.keys.current.showModal();
 
@@ -102,10 +109,7 @@ class App extends Component {
       <${Header} ...${{ view: route.view, status, readAt, silentSince, showKeys: this.showKeys }} />
       <div role="alert">
         ${silentSince &&
-        html`<p class="silent">
-          Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time.
-          ${" "}Start it: <code>vary serve FILE</code>
-        </p>`}
+        html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it: <code>vary serve FILE</code></p>`}
       </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>
@@ -129,18 +133,17 @@ class App extends Component {
   };
 }
 
-/** Where a character is typed, or closes a dialog. */
-const TYPED = 'input:not([type="checkbox"], [type="radio"]), select, textarea, dialog';
-
+const SEARCH = 'input[type="search"]';
 /** The keys of the views, after `g`. */
 const VIEW_KEYS = { n: "now", v: "variants", c: "calls", d: "draft", w: "who", p: "review", e: "experiments" };
 
 /** What each key does. */
 const KEYS = {
-  "/": "go to the search of the view",
-  "↑ ↓ ← →, j, k": "move through a list",
+  "/": "go to the search of the view; Escape empties it, then leaves it, and ↓ leads to the list",
+  "j, k": "go to the list of the view, then down and up",
+  "↑ ↓ ← →": "move through a list; ↑ ↓, j and k beside an open call: open the one above or below",
   Enter: "open a row, or follow its link",
-  Escape: "close what is open",
+  Escape: "close what is open, and return to its row",
   "?": "show these keys",
   ...Object.fromEntries(Object.entries(VIEW_KEYS).map(([key, view]) => [`g ${key}`, `go to ${VIEWS[view][0]}`])),
 };
@@ -157,15 +160,14 @@ const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="t
 
 function Header({ view, status, readAt, silentSince, showKeys }) {
   const isLive = status && !silentSince;
+  // How many servers have problems or errors.
+  const { number, label } = problemSummary(status ?? { servers: [] });
+  const badge = number > 0 && html` <span class="badge" role="img" aria-label=${label} title=${label}>${number}</span>`;
   const item = ([id, [title]]) =>
-    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && html`<${Badge} status=${status} />`}</a></li>`;
+    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && badge}</a></li>`;
   return html`<header class="top">
     <span class="brand">${MARK}<span>Vary</span></span>
-    <nav aria-label="Views">
-      <ul>
-        ${Object.entries(VIEWS).map(item)}
-      </ul>
-    </nav>
+    <nav aria-label="Views"><ul>${Object.entries(VIEWS).map(item)}</ul></nav>
     <p class="pulse">
       ${isLive && html`<span class="version">${status.version}, up for ${duration(status.uptime)} · </span>`}
       <span role="status" class=${isLive ? "state live" : ""}>${isLive && "live"}</span>
@@ -175,12 +177,6 @@ function Header({ view, status, readAt, silentSince, showKeys }) {
   </header>`;
 }
 
-/** How many servers have problems or errors. */
-function Badge({ status }) {
-  const { number, label } = problemSummary(status ?? { servers: [] });
-  return number > 0 && html` <span class="badge" role="img" aria-label=${label} title=${label}>${number}</span>`;
-}
-
 /** The field for the token of the operator. */
 function Locked({ unlock, refused }) {
   const submit = (event) => {
@@ -188,12 +184,8 @@ function Locked({ unlock, refused }) {
     unlock(event.target.elements.token.value.trim());
   };
   return html`<form class="locked" onSubmit=${submit}>
-    <p>
-      This page needs a token. <code>vary open</code> opens it with one, and <code>vary open --print</code> prints an
-      ${" "}address that does so once, within a minute; this field takes that, too.
-    </p>
-    <label class="field"
-      >Token
+    <p>This page needs a token. <code>vary open</code> opens it with one, and <code>vary open --print</code> prints an address that does so once, within a minute; this field takes that, too.</p>
+    <label class="field">Token
       <input name="token" type="password" required autocomplete="off" spellcheck=${false} aria-describedby=${refused ? "refused" : undefined} />
     </label>
     <button>Show the page</button>

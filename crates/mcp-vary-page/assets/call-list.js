@@ -2,7 +2,8 @@
 
 import { get, getTool } from "./api.js";
 import {
-  MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, callOf, failures, filtersOf, firstLine, isError, keyOf, kindOf, log, narrowed, outcomeOf, timeOfKey,
+  FIXED, MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, auditCommand, callOf, failures, filtersOf, firstLine, isError, keyOf, kindOf, log,
+  narrowed, outcomeOf, timeOfKey,
 } from "./calls.js";
 import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
@@ -10,7 +11,7 @@ import { Component, createRef, html } from "./dom.js";
 import {
   TIMES, addressOfMinute, count, milliseconds, minuteOfDay, percentile, plural, secondsOf, secondsOfWritten, startOf, timeOfDay, writtenMinute,
 } from "./format.js";
-import { Grid } from "./grid.js";
+import { Grid, isShortcut } from "./grid.js";
 import { CallCount, CheckBox, Choice, Copy, Filter, Panel, Pending, PlainTable, Problem } from "./parts.js";
 import { go, link, linkWith, narrow, replace } from "./route.js";
 import { Rule } from "./rule.js";
@@ -33,23 +34,45 @@ export class Calls extends Component {
       this.props.changed();
     };
     log.start(changed, failed);
-    this.setState({ calls: log.calls });
+    this.showAll();
+    // Before the keys of all views.
+    addEventListener("keydown", this.pressed, true);
   }
 
   componentWillUnmount() {
     log.stop();
+    removeEventListener("keydown", this.pressed, true);
   }
 
   /** A link to some calls shows them; the controls keep the focus. */
   componentDidUpdate({ params: before }, { calls }) {
     const { params } = this.props;
-    const open = this.opened();
-    if (open && !calls) this.grid.current?.reveal(narrowed(this.state.calls, params).indexOf(open));
-    if (open || before.toString() === params.toString()) return;
-    this.setState({ calls: log.calls });
-    if (before.has("call")) this.grid.current?.refocus();
-    else if (!document.activeElement.closest(".choices, .axis")) this.heading.current?.focus();
+    const [open, isOther] = [this.opened(), before.toString() !== params.toString()];
+    if (open && (!calls || isOther)) this.grid.current?.reveal(narrowed(this.state.calls, params).indexOf(open));
+    if (open || !isOther) return;
+    const isControl = document.activeElement.closest(".choices, .axis");
+    this.setState({ calls: log.calls }, () => before.has("call") && !isControl && this.refocus(before.get("call")));
+    if (!before.has("call") && !isControl) this.heading.current?.focus();
   }
+
+  /** Returns to the row of a call, which has another number if calls came while it was open. */
+  refocus(key) {
+    const row = narrowed(this.state.calls ?? [], this.props.params).indexOf(callOf(this.state.calls ?? [], key));
+    this.grid.current?.refocus(row < 0 ? undefined : row);
+  }
+
+  showAll = () => this.setState({ calls: log.calls });
+
+  /** Beside a call that is open, the keys of a list open its neighbours, and Escape closes it from anywhere. */
+  pressed = (event) => {
+    const [open, step] = [this.opened(), { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]];
+    if (open && event.key === "Escape" && isShortcut(event)) this.close();
+    if (!open || !step || !isShortcut(event) || event.target.closest?.(".grid, .axis, .wide")) return;
+    event.preventDefault();
+    const calls = narrowed(this.state.calls, this.props.params);
+    const next = calls[calls.indexOf(open) + step];
+    if (next) replace({ call: keyOf(next) });
+  };
 
   /** The call that the address names, if it is kept. */
   opened() {
@@ -68,11 +91,15 @@ export class Calls extends Component {
 
   render({ params, status }, { calls, error }) {
     const key = params.get("call");
+    const earlier = html`<${Earlier} ...${{ params, status }} />`;
     return html`<section class="calls" aria-labelledby="calls">
-      <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
+      <header class="choices">
+        <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
+        ${calls?.length > 0 && html`<${Chosen} params=${params} all=${calls} />`}
+      </header>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
-      ${calls && key && !this.opened() && html`<p class="problem">The call of ${minuteOfDay(timeOfKey(key))} is not kept any more. <${Earlier} status=${status} /></p>`}
-      ${calls?.length === 0 && html`<p class="empty">No call since Vary started at ${startOf(status)}. Calls appear here as clients make them. <${Earlier} status=${status} /></p>`}
+      ${calls && key && !this.opened() && html`<div class="problem">The call of ${minuteOfDay(timeOfKey(key))} is not kept any more. ${earlier}</div>`}
+      ${calls?.length === 0 && html`<div class="empty">No call since Vary started at ${startOf(status)}. Calls appear here as clients make them. ${earlier}</div>`}
       ${calls?.length > 0 && this.content(calls)}
       ${!calls && !error && html`<${Pending} what="calls" />`}
     </section>`;
@@ -84,29 +111,32 @@ export class Calls extends Component {
     const [calls, open] = [narrowed(all, params), this.opened()];
     const latest = all.slice(0, MOST_CALLS);
     const chosen = new Set(filtersOf(params).some((name) => TIME_FILTERS.includes(name)) ? calls : []);
+    const held = narrowed(log.calls.filter(({ id, at }) => at > all[0].at && id !== all[0].id), params).length;
     return html`
-      <${Filters} ...${{ params, all }} />
+      <${Filters} ...${{ params, all }} isOpen=${!!this.state.isOpen} toggle=${() => this.setState(({ isOpen }) => ({ isOpen: !isOpen }))} />
       <div ref=${this.list}>
         <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} chosen=${chosen} />
-        ${calls.length > 0 ? html`<${Summary} calls=${calls} all=${all} />` : html`<p class="empty">No call that Vary keeps matches the filters. <a href=${link("now")}>Clear the filters</a></p>`}
+        ${calls.length > 0 ? html`<${Summary} ...${{ calls, all, params }}>
+          <span class="held"><span role="status">${held > 0 && "held"}</span>${held > 0 && html`: ${count(held)} new <button type="button" class="quiet" onClick=${this.showAll}>show them</button>`}</span>
+        <//>` : html`<p class="empty">No call that Vary keeps matches the filters. <a href=${link("now")}>Clear the filters</a></p>`}
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
-          <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all, calls)} rows=${calls} cell=${callCell}
+          <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all, calls, params)} rows=${calls} cell=${callCell}
             open=${(call) => go(linkWith({ call: keyOf(call) }))} selected=${(call) => call.id === open?.id} />
           ${open && html`<${CallFacts} key=${open.id} call=${open} status=${status} close=${this.close} />`}
         </div>`}
         ${calls.length > 0 && html`<${ByTool} ...${{ calls, params }} />`}
         <div class="choices note">
           <${CheckBox} checked=${this.state.paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
-          <span>Vary keeps the last ${count(MOST_CALLS)} calls since it started at ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} that Vary refused. <${Earlier} status=${status} /></span>
+          <span>Vary keeps the last ${count(MOST_CALLS)} calls since it started at ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} that Vary refused. <${Earlier} ...${{ params, status }} /></span>
         </div>
       </div>`;
   }
 }
 
-/** Where the calls are that Vary does not keep. */
-function Earlier({ status }) {
-  const file = log.auditFile && (/[^\w./-]/.test(log.auditFile) ? `'${log.auditFile.replaceAll("'", "'\\''")}'` : log.auditFile);
-  if (file) return html`Older calls: <code>vary audit <${Name} value=${file} limit=${400} /></code> reads them from the audit log.`;
+/** Where the calls are that Vary does not keep, with the command for those that the filters want. */
+function Earlier({ params, status }) {
+  const [command, box] = [log.auditFile && auditCommand(params), createRef()];
+  if (command) return html`Older calls: <code ref=${box}><${Name} value=${command} limit=${400} /></code> reads them from the audit log. <${Copy} button="Copy the command" text=${command} box=${box} />`;
   if (status.audit) return html`Older calls are where <code>audit</code> in the configuration sends them.`;
   return html`To keep older calls, set <code>${"audit: {to: file /var/log/vary/audit.jsonl}"}</code> in the configuration.`;
 }
@@ -118,12 +148,16 @@ const COLUMNS = [
   { id: "client", head: "client", kind: "c-client" },
   { id: "principal", head: "person", kind: "c-short c-person" },
   { id: "variant", head: "variant", kind: "c-short" },
-  { id: "durationMs", head: "time taken", kind: "c-number" },
+  { id: "durationMs", head: "took", kind: "c-number" },
 ];
 
-/** Without `auth` there are no people. Where all calls failed, their errors have the room of what matters less. */
-const columnsOf = (all, calls) =>
-  COLUMNS.filter(({ id }) => (id === "principal" ? all.some((it) => it.principal) : !["variant", "durationMs"].includes(id) || !calls.every(isError)));
+/** What filters say, all calls have, or the open call shows, leaves its room to the errors; so does what matters less where all failed. */
+function columnsOf(all, calls, params) {
+  const isBrief = params.has("call") || calls.every(isError);
+  const left = { client: params.has("client"), principal: params.has("person") || !all.some((it) => it.principal), durationMs: isBrief };
+  const isLeft = { ...left, variant: isBrief || all.every((it) => it.variant === all[0].variant) };
+  return COLUMNS.filter(({ id }) => !isLeft[id]);
+}
 
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
@@ -138,82 +172,86 @@ const beginningOf = ({ error, server }) =>
   html` <span class="causes-of faint" title=${plain(error, 400)}><${Name} value=${firstLine(error)} limit=${160} isSentence=${!server} /></span>`;
 
 const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
-
 /** The filters by time. */
 const TIME_FILTERS = ["minutes", "from", "to"];
 
-/** The fields that narrow the list, links that take other filters away, and toggles for what failed. */
-function Filters({ params, all }) {
-  const chosen = ["tool", "rule"].filter((name) => params.get(name)).map(
-    (name) => html`<li><a href=${narrow({ [name]: null })} aria-label=${`${name}: ${plain(params.get(name), 40)}; remove this filter`}>${name}: <${Name} value=${params.get(name)} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
-  );
+/** The fields that narrow the list. On a phone, a button shows all but the search. */
+function Filters({ params, all, isOpen, toggle }) {
   const select = (name, label, options, others = {}) =>
     html`<${Choice} label=${label} value=${params.get(name) ?? ""} options=${[["", "all"], ...options]} onChange=${(value) => replace({ ...others, [name]: value, call: null })} />`;
   const values = (name, of) => [...new Set([...all.map(of), params.get(name)])].filter(Boolean).sort().map((it) => [it, plain(it, 40)]);
   const minutes = params.get("minutes");
   const times = { ...(minutes > 0 && { [minutes]: `the last ${plain(minutes)} minutes` }), ...PERIODS };
-  const wrong = ["from", "to"].map((name) => params.get(name)).find(isWrong);
+  const wrong = wrongIn(params);
   const people = values("person", (it) => it.principal);
+  const number = filtersOf(params).filter((name) => !["q", "to"].includes(name)).length;
   return html`<div class="choices">
-    <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q, call: null })} hint="tool, person, error text" />
+    <${Filter} label="Search calls" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q, call: null })} hint="tool, person, error" />
+    <button type="button" class="fold" aria-expanded=${String(isOpen)} onClick=${toggle}>Filters${number > 0 && ` (${number})`}</button>
     ${select("client", "Client", values("client", (it) => it.client?.name))}
     ${people.length > 0 && select("person", "Person", people)}
     ${select("server", "Server", values("server", (it) => it.server))}
     ${select("outcome", "Outcome", [["error", "any error"], ...Object.entries(OUTCOMES).map(([id, [text]]) => [id, text])])}
     ${select("minutes", "Time", Object.entries(times), { from: null, to: null })}
-    <${Minute} name="from" label="At" params=${params} /><${Minute} name="to" label="until" params=${params} />
-    <ul class="filters" aria-label="Filters of the calls">${chosen}<${Toggles} ...${{ params, all }} /></ul>
+    <${Time} ...${{ params, wrong }} />
   </div>
-  ${wrong && html`<p id="times" class="bad" role="alert">“${plain(wrong, 40)}” is not a time. Write ${TIMES}.</p>`}`;
+  ${wrong && html`<p id="times" class="bad" role="alert">“${plain(wrong, 40)}” is not a time. Write ${TIMES}, or 14:05 to 14:30.</p>`}`;
 }
 
-/** Whether the address has a time that is not understood. */
-const isWrong = (text) => text && !(secondsOf(text) > 0);
+/** A time of the address that is not understood. */
+const wrongIn = (params) => ["from", "to"].map((name) => params.get(name)).find((text) => text && !(secondsOf(text) > 0));
+/** The seconds before and after a time that one writes. */
+const AROUND = 300;
+/** The time of the address as one writes it: a minute, as the bars have it, or two. */
+const timeIn = (params) => ["from", "to"].map((name) => writtenMinute(secondsOf(params.get(name) ?? ""))).filter(Boolean).join(" to ");
 
-/** A field for a minute. The first one alone is that minute, both are the time from one to the other. */
-class Minute extends Component {
-  type = ({ target }) => this.setState({ typed: target.value });
-
+/** A field for a time, which the list has with five minutes before and after it, or for two. */
+class Time extends Component {
   change = ({ target }) => {
-    const seconds = secondsOfWritten(target.value.trim());
+    const [first, last, ...others] = target.value.trim().split(/ +to +/).map(secondsOfWritten);
+    const [from, to] = last === undefined ? [first - AROUND, first + AROUND] : [first, last];
+    const isTime = from > 0 && to > 0 && others.length === 0;
     this.setState({ typed: null });
-    replace({ minutes: null, [this.props.name]: seconds > 0 ? addressOfMinute(seconds) : target.value, call: null });
+    replace({ minutes: null, from: isTime ? addressOfMinute(from) : target.value, to: isTime && addressOfMinute(to), call: null });
   };
 
-  render({ name, label, params }, { typed }) {
-    const text = params.get(name) ?? "";
-    const properties = isWrong(text) && { "aria-invalid": "true", "aria-describedby": "times" };
-    return html`<label class="field">${label}
-      <input value=${typed ?? (isWrong(text) ? text : writtenMinute(secondsOf(text)))} ...${properties} placeholder="14:05, 10m ago"
-        title=${TIMES} size="14" autocomplete="off" onInput=${this.type} onChange=${this.change} />
+  render({ params, wrong }, { typed }) {
+    const properties = wrong && { "aria-invalid": "true", "aria-describedby": "times" };
+    return html`<label class="field">At
+      <input value=${typed ?? wrong ?? timeIn(params)} ...${properties} placeholder="10m ago" title=${`${TIMES}, with 5 minutes before and after it; or 14:05 to 14:30`}
+        size="10" autocomplete="off" onInput=${({ target }) => this.setState({ typed: target.value })} onChange=${this.change} />
     </label>`;
   }
 }
 
-/** What failed of the calls that the other filters want. */
-function Toggles({ params, all }) {
+/** The filters that no field shows, as links that take them away, and what failed of the calls that the other ones want. */
+function Chosen({ params, all }) {
   const { errors, denied } = failures(narrowed(all, params, ["outcome"]));
   const toggle = (outcome, number, text) => {
     const isSet = params.get("outcome") === outcome;
     return (number > 0 || isSet) && html`<li><a href=${narrow({ outcome: isSet ? null : outcome })} aria-current=${isSet ? "true" : undefined}>${text}</a></li>`;
   };
-  return html`${toggle("error", errors, plural(errors, "error"))}${toggle("denied", denied, `${count(denied)} denied`)}`;
+  const chosen = FIXED.map((name) => [name, params.get(name)]).filter(([, value]) => value).map(
+    ([name, value]) => html`<li><a href=${narrow({ [name]: null })} aria-label=${`${name}: ${plain(value, 40)}; remove this filter`}>${name}: <${Name} value=${value} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
+  );
+  return html`<ul class="filters" aria-label="Filters of the calls">${chosen}${toggle("error", errors, plural(errors, "error"))}${toggle("denied", denied, `${count(denied)} denied`)}</ul>`;
 }
 
 /** Figures of the calls in the list, which is bounded. */
-function Summary({ calls, all }) {
+function Summary({ calls, all, params, children }) {
   const times = calls.map((it) => it.durationMs);
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
   const dropped = log.dropped > 0 ? ` · ${plural(log.dropped, "call")} came too fast to be shown` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
+  const variants = new Set(all.map((it) => it.variant));
   const number = `${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}`;
-  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
-  return html`<p class="note figures">${number} · ${figures}${dropped}</p>`;
+  const which = [number, timeIn(params), variants.size === 1 && all[0].variant && `variant ${plain(all[0].variant, 40)}`].filter(Boolean);
+  const figures = `p50 ${p(times, 50)}, p99 ${p(times, 99)} · outside the server: p50 ${p(added, 50)}, p99 ${p(added, 99)}`;
+  return html`<p class="note figures">${which.join(", ")} · ${figures}${dropped}${children}</p>`;
 }
 
 /** The most rows of the table by tool, and the most people or clients of a row. */
 const [MOST_TOOLS, MOST_VALUES] = [50, 2];
-
 /** The calls by a value of theirs, those with the most first. */
 const grouped = (calls, valueOf) => [...Map.groupBy(calls, valueOf)].sort(([, a], [, b]) => b.length - a.length);
 
@@ -322,7 +360,13 @@ function facts(call) {
     ["variant", text(call.variant)],
     ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <${Rule} name=${call.variantRule} />`}` : "–"],
     ...(call.rule && call.outcome !== "denied" ? [["access rule", html`<${Rule} name=${call.rule} />`]] : []),
-    ["time taken", `${milliseconds(call.durationMs)}; of that the server ${milliseconds(call.serverMs)}`],
+    ["time taken", timeTaken(call)],
     ["bytes", `${count(call.bytesIn)} of the request, ${count(call.bytesOut)} of the answer`],
   ];
+}
+
+/** What the time of a call was spent on; from 100 ms on, one asks why the server did not get it earlier. */
+function timeTaken({ durationMs, waitedMs, serverMs }) {
+  const waited = waitedMs >= 100 && `, and ${milliseconds(waitedMs)} until the server got it: it waited for a start, a turn, a connection or an answer of the client`;
+  return `${milliseconds(durationMs)}; of that the server ${milliseconds(serverMs)}${waited || ""}`;
 }

@@ -1,16 +1,15 @@
 // The calls that Vary recorded: the last ones, those that follow while this page is open, and which of them are wanted.
 
 import { events, get } from "./api.js";
-import { secondsOf, spaced } from "./format.js";
+import { addressOfMinute, count, secondsOf, spaced } from "./format.js";
 import { matcher } from "./parts.js";
+import { plain } from "./text.js";
 
 /** What Vary keeps: the last calls, and of older ones as many errors, and as many that it refused. */
 export const MOST_CALLS = 1000;
 export const MOST_ERRORS = 100;
-
 /** Milliseconds between two drawings of the list, however many calls come. */
 const PACE = 250;
-
 /** Milliseconds until a stream that ended is opened again. */
 const RETRY = 3000;
 
@@ -40,45 +39,57 @@ export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
 }
 
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
-
 /** The first line of what the client read of an error. */
 export const firstLine = (error) => error?.split("\n")[0];
-
 /** What names a call in an address. Numbers begin anew when Vary starts, so the second is a part of it. */
 export const keyOf = ({ id, at }) => `${id}-${Math.floor(at)}`;
 export const timeOfKey = (key) => Number(key.split("-")[1]);
-
 /** The call that a key names. Each time that Vary is asked, the milliseconds may be others. */
 export const callOf = (calls, key) => calls.find((it) => it.id === Number(key.split("-")[0]) && Math.abs(it.at - timeOfKey(key)) < 2);
-
 /** The periods to choose from, by their minutes, and the longest of which the list has each call. */
 export const PERIODS = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
 export const longestPeriod = () => Object.keys(PERIODS).findLast((minutes) => callsWith({ minutes }).length < MOST_CALLS) ?? "1";
+/** The longest period in words, and why it is no longer one. */
+export const longestPeriodName = () => `${PERIODS[longestPeriod()]}${longestPeriod() === "60" ? "" : `: the history holds ${count(MOST_CALLS)} calls`}`;
 
-/** What narrows the list, by the parameter of the address that has what is wanted. Without `to`, `from` is one minute. */
+/** What narrows the list, by the parameter of the address that has what is wanted. Without `to`, `from` is one minute. A time that is not understood filters nothing; the view says so. */
 const FILTERS = {
   outcome: (call, wanted) => (wanted === "error" ? isError(call) : kindOf(call) === wanted),
   client: (call, wanted) => call.client?.name === wanted,
+  version: (call, wanted) => call.client?.version === wanted,
+  variant: (call, wanted) => call.variant === wanted,
+  reason: (call, wanted) => call.reason === wanted,
   person: (call, wanted) => call.principal === wanted,
   server: (call, wanted) => call.server === wanted,
   rule: (call, wanted) => call.rule === wanted,
   tool: (call, wanted) => call.target === wanted,
   q: (call, wanted) => wanted.trim().split(/\s+/).map(matcher).every((matches) => textsOf(call).some(matches)),
-  minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
-  from: (call, wanted, params) => call.at >= secondsOf(wanted) && (secondsOf(params.get("to")) > 0 || call.at < secondsOf(wanted) + 60),
-  to: (call, wanted) => call.at < secondsOf(wanted) + 60,
+  minutes: (call, wanted) => !(call.at < Date.now() / 1000 - 60 * Number(wanted)),
+  from: (call, wanted, params) => !(call.at < secondsOf(wanted)) && (secondsOf(params.get("to")) > 0 || !(call.at >= secondsOf(wanted) + 60)),
+  to: (call, wanted) => !(call.at >= secondsOf(wanted) + 60),
 };
+
+/** The filters that come with a link alone. */
+export const FIXED = ["tool", "rule", "version", "variant", "reason"];
+
+/** The command that reads the calls of some filters from the audit log, or those since the call that is wanted. */
+export function auditCommand(params) {
+  const quoted = (text) => (/[^\w./:-]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : text);
+  const minute = params.has("call") ? addressOfMinute(timeOfKey(params.get("call"))) : (params.get("from") ?? "");
+  const since = secondsOf(minute) > 0 ? minute.replace("Z", ":00Z") : params.get("minutes") > 0 && `${params.get("minutes")}m`;
+  const [who, client, server, tool] = ["person", "client", "server", "tool"].map((name) => params.get(name));
+  // What cannot be seen should not be pasted into a terminal.
+  const wanted = Object.entries({ who, client, server, tool, since }).filter(([, value]) => value && plain(value, Infinity) === value);
+  const flags = wanted.map(([flag, value]) => `--${flag} ${quoted(value)}`);
+  return ["vary audit", quoted(log.auditFile), ...flags].join(" ");
+}
 
 /** What each word of a search may be a part of. */
 const textsOf = (call) =>
   [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, outcomeOf(call), call.error].filter(Boolean);
 
-/** How the filters that are times are read. */
-const TIMES_OF = { minutes: Number, from: secondsOf, to: secondsOf };
-
-/** The filters that the address has. A time that is not understood filters nothing; the view says so. */
-export const filtersOf = (params) =>
-  Object.keys(FILTERS).filter((name) => params.get(name) && !Number.isNaN(TIMES_OF[name]?.(params.get(name))));
+/** The filters that the address has. */
+export const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
 
 /** The calls that an address wants, whatever it says of the filters that are left out. */
 export function narrowed(calls, params, leftOut = []) {

@@ -3,12 +3,12 @@
 import { failures } from "./calls.js";
 import { html } from "./dom.js";
 import { addressOfMinute, count, minuteOfDay, plural, saving } from "./format.js";
+import { PlainTable } from "./parts.js";
 import { narrow } from "./route.js";
 import { Name, plain } from "./text.js";
 
 /** Servers with a colour of their own; the others share the last one. */
 const COLORS = 6;
-
 /** The class with the colour of a server. */
 const color = (servers, name) => `bar-${Math.min(servers.indexOf(name), COLORS)}`;
 
@@ -18,32 +18,17 @@ export function TokenChart({ catalog, variants }) {
   const most = Math.max(1, ...variants.map((it) => it.tokens));
   const base = catalog.variants.find((it) => it.id === baseline)?.tokens;
   const used = servers.filter((server) => variants.some(({ byServer }) => byServer[server] > 0));
+  const columns = ["variant", "#tokens", `#against ${plain(baseline, 16)}`, "#tools", "by server"];
+  const rows = variants.map((variant) => [
+    html`<${Name} value=${variant.id} limit=${40} /> ${variant.status !== "stable" && html`<span class="mark">${variant.status}</span>`}`,
+    count(variant.tokens),
+    variant.id === baseline ? "baseline" : saving(variant.tokens, base),
+    count(variant.tools),
+    html`<${Bar} ...${{ variant, servers, most }} />`,
+  ]);
   return html`<section class="chart" aria-labelledby="cost">
     <h2 id="cost">What each list costs a model, in tokens</h2>
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">variant</th>
-          <th scope="col" class="number">tokens</th>
-          <th scope="col" class="number">against <${Name} value=${baseline} limit=${16} /></th>
-          <th scope="col" class="number tools">tools</th>
-          <th scope="col" class="bars">by server</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${variants.map(
-          (variant) => html`<tr key=${variant.id}>
-            <th scope="row">
-              <${Name} value=${variant.id} limit=${40} /> ${variant.status !== "stable" && html`<span class="mark">${variant.status}</span>`}
-            </th>
-            <td class="number">${count(variant.tokens)}</td>
-            <td class="number">${variant.id === baseline ? "baseline" : saving(variant.tokens, base)}</td>
-            <td class="number tools">${count(variant.tools)}</td>
-            <td class="bars"><${Bar} ...${{ variant, servers, most }} /></td>
-          </tr>`,
-        )}
-      </tbody>
-    </table>
+    <${PlainTable} label="Tokens of each list" ...${{ columns, rows }} />
     <${Legend} ...${{ servers, used }} hasTools=${catalog.own.length > 0} />
   </section>`;
 }
@@ -77,9 +62,8 @@ function Legend({ servers, used, hasTools }) {
 }
 
 const Swatch = ({ kind }) => html`<svg class="swatch" aria-hidden="true"><rect class=${kind} width="100%" height="100%" /></svg>`;
-
-/** The bars of the time axis. */
-const BARS = 60;
+/** The most bars of the time axis, and the fewest: one that begins an hour ago would be empty at first. */
+const [MOST_BARS, FEWEST_BARS] = [60, 10];
 
 /**
  * A time axis that ends with the last of `all`. Each bar has those of `calls` that ended in its minute, or in several where
@@ -88,32 +72,34 @@ const BARS = 60;
 export function CallChart({ all, calls, chosen }) {
   const minutes = all.map(({ at }) => Math.floor(at / 60));
   const last = Math.max(...minutes);
-  const width = Math.ceil((last - Math.min(...minutes) + 1) / BARS);
-  const start = last + 1 - BARS * width;
+  const span = last - Math.min(...minutes) + 1;
+  const width = Math.ceil(span / MOST_BARS);
+  const bars = Math.max(FEWEST_BARS, Math.ceil(span / width));
+  const start = last + 1 - bars * width;
   const groups = [...Map.groupBy(calls, ({ at }) => Math.floor((Math.floor(at / 60) - start) / width))].sort(([a], [b]) => a - b);
   const most = Math.max(...groups.map(([, some]) => some.length));
   const bar = ([at, some], index) => {
     const from = 60 * (start + at * width);
-    return html`<${TimeBar} key=${from} ...${{ at, from, width, most }} calls=${some} isChosen=${some.some((it) => chosen.has(it))} isEntry=${index === groups.length - 1} />`;
+    return html`<${TimeBar} key=${from} ...${{ at, bars, from, width, most }} calls=${some} isChosen=${some.some((it) => chosen.has(it))} isEntry=${index === groups.length - 1} />`;
   };
   return html`<figure class="chart axis">
     <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
     <figcaption class="note">
       <span>${minuteOfDay(60 * start)}</span>
-      <span><${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied · ${plural(width, "minute")} a bar</span>
+      <span><${Swatch} kind="all" /> calls <${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied · ${plural(width, "minute")} a bar</span>
       <span>${minuteOfDay(60 * last)}</span>
     </figcaption>
   </figure>`;
 }
 
 /** The calls of some minutes, as a link that filters the list by them, or by them no more. */
-function TimeBar({ at, from, width, calls, most, isChosen, isEntry }) {
+function TimeBar({ at, bars, from, width, calls, most, isChosen, isEntry }) {
   const { errors, denied } = failures(calls);
   const to = width > 1 ? from + 60 * (width - 1) : null;
   const time = to ? `${minuteOfDay(from)} to ${minuteOfDay(to)}` : minuteOfDay(from);
   const label = `${time}: ${plural(calls.length, "call")}, ${plural(errors, "error")}, ${count(denied)} denied`;
   const address = isChosen ? { from: null, to: null } : { from: addressOfMinute(from), to: to && addressOfMinute(to) };
-  const x = { x: `${(100 * at) / BARS}%`, width: `${100 / BARS}%` };
+  const x = { x: `${(100 * at) / bars}%`, width: `${100 / bars}%` };
   const rect = (kind, number) => {
     // Even one call can be seen.
     const height = Math.max(3, (90 * number) / most);

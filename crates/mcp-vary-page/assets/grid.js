@@ -5,6 +5,14 @@ import { Component, createRef, html } from "./dom.js";
 
 /** Rows above and below those in sight, so that scrolling shows no gaps. */
 const MARGIN = 12;
+/** Where a character is typed, or closes a dialog. */
+const TYPED = 'input:not([type="checkbox"], [type="radio"]), select, textarea, dialog';
+
+/** Whether a key is for the page: it has no modifier, nobody types with it but in an element of `typed`, and nothing has used it. */
+export const isShortcut = (event, typed = "none") =>
+  !(event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) &&
+  !event.target.closest?.(`:is(${TYPED}):not(${typed})`);
+
 /** What the views say of the keys. */
 export const KEYS = "Keys: j, k and the arrows move, Enter opens, Escape closes.";
 
@@ -35,8 +43,7 @@ export class Grid extends Component {
     const box = this.box.current;
     this.rowHeight = parseFloat(getComputedStyle(box).getPropertyValue("--row"));
     const height = (part) => box.querySelector(part)?.offsetHeight ?? 0;
-    this.covered = { head: height("thead"), foot: height("tfoot") };
-    this.setState({ height: box.clientHeight - this.covered.head - this.covered.foot }, () => {
+    this.setState({ height: box.clientHeight - height("thead") - height("tfoot") }, () => {
       // Details below make the table smaller: the row that they are of stays in sight.
       const open = box.querySelector('[aria-selected="true"]');
       if (open) this.reveal(Number(open.dataset.cell.split("-")[0]));
@@ -75,14 +82,14 @@ export class Grid extends Component {
     });
   }
 
-  /** Returns to the cell that had the focus last. */
-  refocus() {
-    this.focus(this.state.row, this.state.column);
+  /** Returns to the cell that had the focus last, or that one of another row. */
+  refocus(row = this.state.row) {
+    this.focus(row, this.state.column);
   }
 
   pressed = (event) => {
     const at = event.target.closest("[data-cell]");
-    if (!at || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!at || !isShortcut(event)) return;
     const [row, column] = at.dataset.cell.split("-").map(Number);
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
@@ -104,9 +111,7 @@ export class Grid extends Component {
     const within = (row) => Math.min(rows.length - 1, Math.max(0, row));
     const moves = {
       ArrowDown: [within(row + 1), column],
-      j: [within(row + 1), column],
       ArrowUp: [within(row - 1), column],
-      k: [within(row - 1), column],
       PageDown: [within(row + page), column],
       PageUp: [within(row - page), column],
       ArrowRight: [row, Math.min(columns.length - 1, column + 1)],
@@ -114,7 +119,7 @@ export class Grid extends Component {
       Home: [0, column],
       End: [rows.length - 1, column],
     };
-    const [to, across] = moves[key] ?? [];
+    const [to, across] = moves[{ j: "ArrowDown", k: "ArrowUp" }[key] ?? key] ?? [];
     if (to === undefined) return null;
     return [to, this.isHeading(rows[to]) ? 0 : across];
   }
@@ -153,8 +158,7 @@ export class Grid extends Component {
       onFocus: () => this.setState({ row: at, column: index }),
     };
     const content = cell(row, column);
-    const { length } = this.props.columns;
-    if (this.isHeading(row)) return html`<th ...${properties} scope="rowgroup" colspan=${length}>${content}</th>`;
+    if (this.isHeading(row)) return html`<th ...${properties} scope="rowgroup" colspan=${this.props.columns.length}>${content}</th>`;
     if (index === 0) return html`<th ...${properties} scope="row" aria-expanded=${this.props.isExpanded?.(row)}>${content}</th>`;
     return html`<td ...${properties}>${content}</td>`;
   }
@@ -174,9 +178,7 @@ export class Grid extends Component {
         onKeyDown=${this.pressed} onClick=${this.clicked}>
         <colgroup>${columns.map((column) => html`<col key=${column.id} class=${column.kind} />`)}</colgroup>
         <thead title=${KEYS}>
-          <tr aria-rowindex="1">
-            ${columns.map(({ id, kind, head }) => html`<th key=${id} scope="col" class=${kind}>${head}</th>`)}
-          </tr>
+          <tr aria-rowindex="1">${columns.map(({ id, kind, head }) => html`<th key=${id} scope="col" class=${kind}>${head}</th>`)}</tr>
         </thead>
         <tbody>
           <${Space} rows=${first} columns=${columns.length} height=${this.rowHeight} />
@@ -185,12 +187,9 @@ export class Grid extends Component {
         </tbody>
         ${foot.length > 0 &&
         html`<tfoot>
-          ${foot.map(
-            ([name, ...cells], at) => html`<tr aria-rowindex=${rows.length + 2 + at}>
-              <th scope="row">${name}</th>
-              ${cells.map((cell, at) => html`<td class=${columns[at + 1].kind}>${cell}</td>`)}
-            </tr>`,
-          )}
+          ${foot.map(([name, ...cells], at) => html`<tr aria-rowindex=${rows.length + 2 + at}>
+            <th scope="row">${name}</th>${cells.map((cell, index) => html`<td class=${columns[index + 1].kind}>${cell}</td>`)}
+          </tr>`)}
         </tfoot>`}
       </table>
     </div>`;

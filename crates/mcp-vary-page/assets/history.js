@@ -6,8 +6,6 @@ import { interval, signed } from "./metric.js";
 import { PlainTable } from "./parts.js";
 import { Name, plain } from "./text.js";
 
-/** The most rows of the table beside the charts. */
-const MOST_ROWS = 12;
 /** The height of a chart in its own units; its width is that of the history. */
 const HEIGHT = 100;
 
@@ -71,21 +69,18 @@ function since(points) {
 
 const words = (verdict) => verdict?.replaceAll("-", " ") ?? "–";
 
-/** Some points of each arm, and the last one. */
+/** The points of all arms, the last ones first. */
 function rowsOf(drawn, metric) {
-  return drawn.flatMap(({ variant, points }) => {
-    const step = Math.ceil(points.length / Math.max(1, Math.floor(MOST_ROWS / drawn.length)));
-    const some = points.filter((_, at) => (points.length - 1 - at) % step === 0);
-    return some.map(({ at, clients, calls, difference, verdict }) => [
-      moment(at),
-      html`<${Name} value=${variant} limit=${40} />`,
-      count(clients),
-      count(calls),
-      signed(metric, difference.value),
-      interval(signed, metric, difference),
-      words(verdict),
-    ]);
-  });
+  const points = drawn.flatMap(({ variant, points }) => points.map((point) => ({ variant, ...point })));
+  return points.sort((a, b) => b.at - a.at).map(({ variant, at, clients, calls, difference, verdict }) => [
+    moment(at),
+    html`<${Name} value=${variant} limit=${40} />`,
+    count(clients),
+    count(calls),
+    signed(metric, difference.value),
+    interval(signed, metric, difference),
+    words(verdict),
+  ]);
 }
 
 /** A moment in seconds since 1970, with its day unless that is today. */

@@ -1,7 +1,7 @@
 // The view of now: how many servers and calls there are, who makes them, and what was saved.
 
 import { Calls } from "./call-list.js";
-import { MOST_CALLS, PERIODS, callsWith, log, longestPeriod } from "./calls.js";
+import { MOST_CALLS, PERIODS, callsWith, log, longestPeriod, longestPeriodName } from "./calls.js";
 import { Component, html } from "./dom.js";
 import { count, plural, share, spaced, startOf, timeOfDay } from "./format.js";
 import { CallCount, Pending, PlainTable, Table } from "./parts.js";
@@ -46,10 +46,7 @@ function Tiles({ status }) {
   return html`<dl class="tiles">
     <div><dt>servers up now</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
     <div><dt>calls in the last minute${isCut && ", at least"}</dt><dd>${number(LAST_MINUTE, "calls of the last minute")}</dd></div>
-    <div>
-      <dt>calls failed in ${name}</dt>
-      <dd>${number({ outcome: "error", ...period }, `errors of ${name}`)} of ${number(period, `calls of ${name}`)}</dd>
-    </div>
+    <div><dt>calls failed in ${longestPeriodName()}</dt><dd>${number({ outcome: "error", ...period }, `errors of ${name}`)} of ${number(period, `calls of ${name}`)}</dd></div>
     <div><dt>tokens saved since ${startOf(status)}</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;
 }
@@ -62,22 +59,30 @@ function PersonLink({ person }) {
   return html`<a href=${link("now", { person })}><${Name} value=${person} limit=${40} /></a>`;
 }
 
+/** A row for each version and variant of a client, which leads to its own calls. Failed calls are counted in the list. */
 function Clients({ clients, since }) {
-  const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
+  const columns = ["client", "variant", "by", "#requests", "#calls", "#failed", "#last"];
+  const minutes = longestPeriod();
   const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
-  const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => [
-    html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>
-      ${client.name ? html`<${Name} value=${client.name} limit=${32} />` : html`<i>sends no name</i>`}
-    </a>`,
-    client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
-    variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
-    reason ? `by ${reason}` : "–",
-    count(requests),
-    client.name ? html`<${CallCount} number=${calls} filters=${{ client: client.name }} what=${`calls of ${client.name}`} />` : count(calls),
-    timeOfDay(last),
-  ]);
+  const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => {
+    const { name, version } = client;
+    const number = (number, filters, what) => (name ? html`<${CallCount} ...${{ number, filters }} what=${`${what} of ${name} ${version}`} />` : count(number));
+    const own = { client: name, version, variant, reason };
+    const failed = { ...own, outcome: "error", minutes };
+    const shown = name ? html`<${Name} value=${name} limit=${32} />` : html`<i>sends no name</i>`;
+    return [
+      html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>${shown}</a> ${version && html`<${Name} value=${version} limit=${24} />`}`,
+      variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
+      reason ?? "–",
+      count(requests),
+      number(calls, own, "calls"),
+      number(log.calls && name ? callsWith(failed).length : undefined, failed, "errors"),
+      timeOfDay(last),
+    ];
+  });
   const empty = html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`;
-  return html`<${Table} title="Clients" ...${{ since, columns, rows, empty }} />`;
+  const mark = html`${since}<span class="mark">, failed in ${longestPeriodName()}</span>`;
+  return html`<${Table} title="Clients" ...${{ columns, rows, empty }} since=${mark} />`;
 }
 
 /** With `auth`: who, by the name that the operator gave. */
@@ -111,7 +116,8 @@ function Savings({ savings: { clients, days }, since }) {
   if (rows.length === 0 && byDay.length === 0) return null;
   const sum = byDay.reduce((total, [, cost]) => total + saved(cost), 0);
   const empty = "No list and no result yet since the start.";
-  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ since, rows, empty }} />
+  const note = "What clients read, against the same tools and results as servers send them. What a variant hides is not counted: Variants shows what that saves.";
+  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ since, note, rows, empty }} />
     ${byDay.length > 0 && html`<details>
       <summary>In the last 30 days: ${plural(sum, "token")}</summary>
       <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />

@@ -36,7 +36,7 @@ async fn a_call_is_shown_when_it_ends() {
         .await;
     let mut call = next_call(&mut stream).await;
     let members = call.as_object_mut().unwrap();
-    for time in ["durationMs", "serverMs"] {
+    for time in ["durationMs", "waitedMs", "serverMs"] {
         let time = members.remove(time).unwrap();
         assert!(time.as_f64().unwrap() > 0.0, "{time}");
     }
