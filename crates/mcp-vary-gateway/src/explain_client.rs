@@ -338,7 +338,10 @@ impl<'a> Question<'a> {
                 rule: Some(config.variant.id.to_string()),
                 detail,
             };
-            let left_out = || config.why_hidden(item, server).map(by_variant);
+            let left_out = || {
+                let reason = config.why_hidden(item, server)?;
+                Some(by_variant(reason.detail))
+            };
             let other = "it lists another tool under this name, or the list of another server";
             ExplainedTool {
                 server: server.to_owned(),

@@ -240,19 +240,23 @@ pub(crate) fn to_json(
 ) -> Value {
     let listed = gateway.tools_of_variant(&drafted.config);
     let counted = listed.as_ref().map(CountedVariant::of);
+    let reasons = gateway.hidden_tools_of_variant(&drafted.config);
     let tools = gateway.servers().into_iter().flat_map(|server| {
         let tools = gateway.server_tools(&server.name).into_iter();
-        let counted = &counted;
+        let (counted, reasons) = (&counted, &reasons);
         tools.map(move |(name, _)| {
             let shown = counted
                 .as_ref()
                 .and_then(|counted| counted.shown(&server.name, &name));
             let (shown, tokens) = shown.unzip();
+            let key = (server.name.clone(), name);
+            let hidden = reasons.get(&key);
             json!({
-                "server": server.name,
-                "name": name,
+                "server": key.0,
+                "name": key.1,
                 "shown": shown,
                 "tokens": tokens.unwrap_or(0),
+                "hidden": hidden.map(|it| json!({"setting": it.setting, "detail": it.detail})),
             })
         })
     });

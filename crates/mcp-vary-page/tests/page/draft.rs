@@ -92,7 +92,8 @@ async fn a_draft_shows_what_it_would_list() {
     let tool = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
     let odd = json!({"shown": "peculiar", "server": "places"});
     assert_members(tool("odd"), &odd);
-    let bound = json!({"server": "places", "name": "bound", "shown": null, "tokens": 0});
+    let by_rule = json!({"setting": "tools", "detail": "`tools.exclude[0]` (`bound`) matches the tool"});
+    let bound = json!({"server": "places", "name": "bound", "shown": null, "tokens": 0, "hidden": by_rule});
     assert_eq!(tool("bound"), &bound);
     let (tokens, before) = (draft["tokens"].as_u64(), draft["before"].as_u64());
     assert!(tokens < before && tokens > Some(0), "{draft}");
@@ -120,6 +121,26 @@ async fn a_draft_shows_what_it_would_list() {
     let mut odd = catalog["tools"].as_array().unwrap().iter();
     let odd = odd.find(|tool| tool["name"] == "odd").unwrap();
     assert_eq!(odd["variants"]["reader"]["name"], "strange");
+}
+
+#[tokio::test]
+async fn a_draft_has_the_setting_that_hides_a_tool() {
+    let other = places_server::start(Era::Modern).await;
+    let second = format!("  other: {{url: {:?}}}\n", other.url);
+    let shown = Shown::with(&second).await;
+    let value = json!({"servers": ["places"], "tools": ["places_odd"]});
+    let draft = json!({"id": "mine", "value": value});
+    let draft = shown.post("/api/draft", &draft).await.json();
+    let reason = |server: &str, name: &str| {
+        let mut tools = draft["tools"].as_array().unwrap().iter();
+        let found = tools.find(|tool| tool["server"] == server && tool["name"] == name);
+        found.unwrap()["hidden"].clone()
+    };
+    let by_servers = json!({"setting": "servers", "detail": "its `servers` do not have `other`"});
+    assert_eq!(reason("other", "odd"), by_servers);
+    let by_tools = json!({"setting": "tools", "detail": "no entry of its `tools.include` matches the tool"});
+    assert_eq!(reason("places", "say"), by_tools);
+    assert_eq!(reason("places", "odd"), Value::Null);
 }
 
 #[tokio::test]
