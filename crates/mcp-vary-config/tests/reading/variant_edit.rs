@@ -256,6 +256,8 @@ fn a_rule_for_the_same_name_is_replaced_where_it_decides() {
         let without = of(&format!("{new}{earlier}  # mine\n"));
         gives(&of(&format!("{earlier}{known}")), &["claude-code"], &without);
     }
+    let more = "  - {name: claude-code, version: 1.*, variant: all}\n";
+    gives(&of(more), &["claude-code"], &of(&format!("{new}{more}")));
     let earlier = "  - {name: \"claude*\", result: content}\n";
     let after = of(&format!("{earlier}{given}"));
     gives(&of(&format!("{earlier}{known}")), &["claude-code"], &after);

@@ -284,8 +284,8 @@ impl Edits<'_> {
     /// New items at the beginning are written before the first one, all others after the last. A table with the `name` of the
     /// one that it replaces is written in its place.
     fn list(&mut self, items: &[Spanned], before: &[Json], after: &[Json]) {
-        let replaces_first =
-            |item: &Json| before.first().is_some_and(|first| have_one_name(first, item));
+        let replaces = |new: &Json, old: &Json| have_one_name(old, new) && !after.contains(old);
+        let replaces_first = |item: &Json| before.first().is_some_and(|old| replaces(item, old));
         let is_new = |item: &&Json| !before.contains(item) && !replaces_first(item);
         let new_first = after.iter().take_while(is_new);
         let (first_items, others) = after.split_at(new_first.count());
@@ -300,7 +300,7 @@ impl Edits<'_> {
         let mut wanted = others.iter().peekable();
         let mut removed = Vec::new();
         for (item, old) in items.iter().zip(before) {
-            let next = wanted.next_if(|new| *new == old || have_one_name(old, new));
+            let next = wanted.next_if(|new| *new == old || replaces(new, old));
             removed.push(next.is_none());
             if let Some(new) = next.filter(|new| *new != old) {
                 self.item(item, old, new);
