@@ -13,9 +13,9 @@ import { linkToClient } from "./who.js";
 export function DraftTexts({ answer, isChanged, status, callers }) {
   if (!answer) return null;
   const why = isChanged && answer.unsavable;
-  return html`<div class="sides texts">
+  return html`${isChanged && html`<${Stay} callers=${callers} />`}
+    <div class="sides texts">
       <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? answer.diff : ""} isDiff />
-      ${isChanged && html`<${Stay} callers=${callers} />`}
       <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} />
     </div>
     ${why && html`<p class="note">This page cannot write it: <${LongText} value=${why} isSentence />. The difference is that of the entry.</p>`}
@@ -27,7 +27,8 @@ export function Stay({ callers }) {
   const one = (caller) => {
     const { variant, by, rule } = caller.now;
     return html`<p class="problem">
-      ${clientLinks([caller])} stays with <${Name} value=${variant} limit=${40} />: ${by}${rule && html`, <${Name} value=${rule} /><${RuleText} key=${rule} name=${rule} isShort />`}
+      ${clientLinks([caller])} stays with <${Name} value=${variant} limit=${40} />:
+      ${" "}${by}${rule && html`, <${Name} value=${rule} /><${RuleText} key=${rule} name=${rule} isShort />`}
     </p>`;
   };
   return html`<div role="status"><${FirstTen} all=${callers.filter((it) => it.stays)} show=${(some) => some.map(one)} /></div>`;
@@ -50,18 +51,14 @@ export class DraftBar extends Component {
     this.setState({ ...next, isWriting: false });
   }
 
-  reread = () => {
-    this.setState({ unwritten: null });
-    this.props.reread();
-  };
-
-  render({ children, answer, status, isChanged, unready, error, unread, discard, dropped, restore, lastSave, callers }, { isWriting, isAsking, outcome, unwritten }) {
+  render({ children, answer, status, isChanged, unready, error, unread, callers, ...draft }, { isWriting, isAsking, outcome, unwritten }) {
+    const { discard, dropped, restore, lastSave, reread } = draft;
     const isEmpty = answer?.tools.length > 0 && answer.tools.every((it) => it.shown === null);
     const save = () => (isEmpty ? this.setState({ isAsking: true }) : this.save());
     return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
       ${children}
       <div class="buttons">
-        ${(unwritten ?? unread) && html`<button type="button" onClick=${this.reread}>Read the file again</button>`}
+        ${(unwritten ?? unread) && html`<button type="button" onClick=${() => this.setState({ unwritten: null }, reread)}>Read the file again</button>`}
         ${status?.writes && lastSave && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>
           Undo the save of <${Name} value=${lastSave.variant} limit=${40} /> at ${timeOfDay(lastSave.at)}
         </button>`}
@@ -121,7 +118,7 @@ class CopyText extends Component {
       <div class="definition code" tabindex="0" role="region" aria-label=${title}>
         <bdi class="block" dir="ltr" ref=${this.box}>${lines}</bdi>
       </div>
-      ${button && html`<${Copy} ...${{ button, text, box: this.box }} />`}
+      <${Copy} ...${{ button, text, box: this.box }} />
     </section>`;
   }
 }

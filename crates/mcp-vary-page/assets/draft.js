@@ -6,7 +6,7 @@ import { DraftBar, DraftTexts, Stay, Totals } from "./draft-file.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
 import { clientName, configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
-import { Wrong, describedBy, readValue } from "./form.js";
+import { JsonField, readValue } from "./form.js";
 import { count, minuteOfDay, plural } from "./format.js";
 import { FirstTen } from "./more.js";
 import { CheckBox, Choice, Pending, Problem } from "./parts.js";
@@ -32,7 +32,6 @@ export class Draft extends Component {
   grid = createRef();
   /** The number of the last question; answers to earlier ones are old. */
   asked = 0;
-  isMounted = true;
   /** `toggled`: whether tools are to be listed, until the answer says so. `tried`: those that were to be listed last. */
   state = { toggled: new Map(), tried: [] };
 
@@ -63,7 +62,6 @@ export class Draft extends Component {
   componentWillUnmount() {
     clearTimeout(this.timer);
     this.asked += 1;
-    this.isMounted = false;
   }
 
   ids() {
@@ -177,7 +175,8 @@ export class Draft extends Component {
     const name = event.target.elements.client.value;
     try {
       const { value, clients, calls, tools, since, ...proposed } = await get(`/api/suggest?${new URLSearchParams({ client: name })}`);
-      if (!this.isMounted) return;
+      // The view may be gone meanwhile.
+      if (!this.base) return;
       const of = `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}`;
       this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
       const names = [...new Set([...clients, pattern(name)])].join("\n");
@@ -271,7 +270,7 @@ export class Draft extends Component {
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
-    const isOfTool = row && concerns(error, configName(catalog, row));
+    const isOfTool = row && error?.message.includes(`overrides.tools.${configName(catalog, row)}`);
     const compared = this.compared();
     const callers = answer?.callers ?? [];
     return html`
@@ -373,9 +372,6 @@ async function inheritedTools(id, { from }, catalog) {
 /** The names in a text, one a line. */
 const names = (text) => [...new Set(text.split("\n").map((line) => line.trim()).filter(Boolean))];
 
-/** Whether an error is about the override of a tool. */
-const concerns = (error, name) => error?.message.includes(`overrides.tools.${name}`) ?? false;
-
 const Step = ({ number, title, children }) =>
   html`<section class="step"><h2><span class="step-number">${number}</span> ${title}</h2>${children}</section>`;
 
@@ -423,8 +419,7 @@ function Clients({ text, seen, callers, set }) {
 
 /** The variant as JSON, for what has no field here. */
 class Whole extends Component {
-  typed = (event) => {
-    const text = event.target.value;
+  typed = (text) => {
     try {
       const value = readValue({ kind: "json", schema: { type: "object" } }, text);
       this.setState({ text, typed: value, error: null });
@@ -439,11 +434,9 @@ class Whole extends Component {
     const isTyped = error || typed === value;
     return html`<details class="question">
       <summary>All its settings, as JSON</summary>
-      <label class="field json">such as <code>features</code>, <code>result</code> and <code>hints</code>
-        <textarea rows="12" spellcheck=${false} value=${isTyped ? text : JSON.stringify(value, null, 2)} onInput=${this.typed}
-          ...${describedBy("whole-wrong", error)}></textarea>
-        <${Wrong} id="whole-wrong" problem=${error?.message} />
-      </label>
+      <${JsonField} text=${isTyped ? text : JSON.stringify(value, null, 2)} problem=${error?.message} changed=${this.typed}>
+        such as <code>features</code>, <code>result</code> and <code>hints</code>
+      <//>
     </details>`;
   }
 }
