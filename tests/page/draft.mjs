@@ -505,13 +505,13 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds(await row("git_commit").locator("input").isDisabled(), "its box can be checked");
     holds(await page.locator(".panel").getByLabel("list this tool").isDisabled(), "the box of its panel can be checked");
     await page.locator(".panel").getByText(`It is hidden: ${why}`).waitFor({ timeout: 5_000 });
-    const note = page.getByRole("status").filter({ hasText: "cannot be listed by a box" });
+    const note = page.getByRole("status").filter({ hasText: "stays hidden" });
     for (const act of [() => row("git_commit").locator("td").first().click(), () => page.locator(".grid .group th").click(), () => button("List all").click()]) {
       await visitor.view("/draft?variant=few");
       await visitor.view(`/draft?${new URLSearchParams({ variant: "read-only", q: "git_commit" })}`);
       await settled();
       await act();
-      equal(await note.innerText(), `git_commit cannot be listed by a box: It starts from read-only, and the tool does not declare readOnlyHint: true. Change that in “All its settings, as JSON”.`.replace(": It", ": it"), "what is said");
+      equal(await note.innerText(), `git_commit stays hidden: ${why}. Change that in “All its settings, as JSON”.`, "what is said");
       holds(await undo.isDisabled(), "something is changed");
     }
     await visitor.view("/draft?variant=read-only");

@@ -329,7 +329,7 @@ export class Draft extends Component {
         ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
       </div>
       <div role="status">${still.length > 0 && html`<p class="problem">
-        <${Name} value=${clientName(still[0])} />${still.length > 1 && ` and ${count(still.length - 1)} more`} cannot be listed by a box:
+        <${Name} value=${clientName(still[0])} />${still.length > 1 ? ` and ${count(still.length - 1)} more stay` : " stays"} hidden:
         ${" "}<${LongText} value=${now(still[0]).hidden} isSentence />. Change that in “All its settings, as JSON”.
       </p>`}</div>
       <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />
