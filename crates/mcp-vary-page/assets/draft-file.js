@@ -7,7 +7,6 @@ import { Confirm, Copy, Problem } from "./parts.js";
 import { RuleText } from "./rule.js";
 import { LongText, Name, plain, visible } from "./text.js";
 import { clientLinks } from "./variants.js";
-import { linkToClient } from "./who.js";
 
 /** What the draft changes, and the variant as YAML. */
 export function DraftTexts({ answer, isChanged, status, callers }) {
@@ -85,10 +84,9 @@ export class DraftBar extends Component {
 
 /** What the reload said of a file that was written. */
 function Outcome({ title, isUsed, outcome, client, callers }) {
-  const unseen = html`<a href=${linkToClient({ name: client })}><${Name} value=${client} limit=${40} /></a>`;
   return html`<p class=${isUsed ? "note" : "problem"}>
       <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} <${LongText} value=${outcome} isSentence />
-      ${client && html` See what these get now: ${callers.length > 0 ? clientLinks(callers) : unseen}`}
+      ${client && html` See what these get now: ${clientLinks(callers.length > 0 ? callers : [{ client: { name: client } }])}`}
     </p>
     ${client && html`<${Stay} callers=${callers} />`}`;
 }
@@ -123,10 +121,8 @@ class CopyText extends Component {
   }
 }
 
-const DIFF_LINES = { "+": "ins", "-": "del" };
-
 /** A line of a unified diff. */
 function diffLine(line) {
-  const element = /^(\+\+\+|---) /.test(line) ? "span" : (DIFF_LINES[line[0]] ?? "span");
+  const element = /^(\+\+\+|---) /.test(line) ? "span" : ({ "+": "ins", "-": "del" }[line[0]] ?? "span");
   return html`<${element}>${visible(line, true)}</${element}>`;
 }

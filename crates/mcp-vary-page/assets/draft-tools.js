@@ -21,9 +21,6 @@ const COLUMNS = [
 /** For a suggestion, with how its tools were called. */
 const SUGGESTED = [...COLUMNS.filter((it) => it.id !== "before"), { id: "use", head: "called", kind: "c-wide" }];
 
-/** Which tools are in the table. */
-const STATES = [["", "all"], ["listed", "listed"], ["hidden", "hidden"]];
-
 /**
  * `now(tool)`: what the draft makes of it. `toggle(tools, isShown)` lists or hides them, and `only(tools, rules)` lists them
  * alone, by the rules. `used`: for a suggestion, the calls and people of each tool.
@@ -36,6 +33,7 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
   const cell = (row, column) => (row.tools ? headingCell(row, now) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
   const open = (row, { id: column }) =>
     column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
+  const isAbsent = (it) => !now(it).isShown;
   const set = (tools, isShown) => toggle(tools.filter((it) => now(it).isShown !== isShown), isShown);
   const selected = (row, column) => column.id === "name" && tool && toolKey(row) === toolKey(tool);
   return html`<section aria-label="Tools">
@@ -46,7 +44,7 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
     ${tools.length === 0
       ? html`<p class="empty">No tool matches. Clear the filter, choose all servers, or show all tools.</p>`
       : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${used ? SUGGESTED : COLUMNS} isHeading=${(row) => row.tools}
-          openHeading=${({ tools }) => set(tools, !tools.every((it) => now(it).isShown))} ...${{ rows, cell, open, selected }} />`}
+          openHeading=${({ tools }) => set(tools, tools.every(isAbsent) || tools.some((it) => isAbsent(it) && !now(it).isLocked))} ...${{ rows, cell, open, selected }} />`}
   </section>`;
 }
 
@@ -57,8 +55,7 @@ function grouped(catalog, params, now) {
   const state = params.get("state");
   const isFound = (it) => [it.name, clientName(it), now(it).shown ?? ""].some(matches);
   const isIn = (it) => isFound(it) && (!state || now(it).isShown === (state === "listed"));
-  const servers = catalog.servers.filter((it) => !server || it === server);
-  const groups = servers.map((name) => {
+  const groups = catalog.servers.filter((it) => !server || it === server).map((name) => {
     const all = catalog.tools.filter((it) => it.server === name && it.name);
     return { server: name, all, tools: all.filter(isIn) };
   });
@@ -73,10 +70,11 @@ function rules(catalog, params, tools) {
 }
 
 function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only }) {
+  const states = ["", "listed", "hidden"].map((it) => [it, it || "all"]);
   return html`<div class="choices">
       <${Filter} label="Filter tools" hint="e.g. *issue*" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
       <${ServerChoice} ...${{ catalog, params }} />
-      <${Choice} label="Show" value=${params.get("state") ?? ""} options=${STATES} onChange=${(state) => replace({ state })} />
+      <${Choice} label="Show" value=${params.get("state") ?? ""} options=${states} onChange=${(state) => replace({ state })} />
       <div class="buttons" role="group" aria-label=${`${plural(shown, "tool")} of the filter`}>
         <button type="button" disabled=${shown === 0 || isAll} onClick=${only}>Only these ${isAll ? "" : count(shown)}</button>
         <button type="button" disabled=${shown === 0} onClick=${hide}>Hide all</button>
@@ -90,7 +88,7 @@ function headingCell({ server, all, tools }, now) {
   const listed = all.filter((it) => now(it).isShown).length;
   const [isChecked, isLocked] = ["isShown", "isLocked"].map((member) => tools.every((it) => now(it)[member]));
   return html`<span class="group-name"
-    ><${Box} label=${`all tools of ${plain(server, 40)}`} ...${{ isChecked, isLocked, isSome: listed > 0 }} /><${Name} value=${server} limit=${60} />
+    ><${Box} label=${`all tools of ${plain(server, 40)}`} ...${{ isChecked, isLocked, isSome: tools.some((it) => now(it).isShown) }} /><${Name} value=${server} limit=${60} />
     <span class="faint"> ${count(listed)} of ${plural(all.length, "tool")}</span></span>`;
 }
 
@@ -120,6 +118,6 @@ function useOf({ calls, people }, { annotations }) {
 
 /** A check box in a cell: the cell is what Tab and Enter reach, and its table what a click does. */
 function Box({ label, isChecked, isSome, isLocked }) {
-  const isMixed = !isChecked && !!isSome;
-  return html`<input type="checkbox" tabindex="-1" aria-label=${label} checked=${isChecked} indeterminate=${isMixed} disabled=${isLocked} />`;
+  const state = { checked: isChecked, indeterminate: !isChecked && !!isSome, disabled: isLocked };
+  return html`<input type="checkbox" tabindex="-1" aria-label=${label} ...${state} />`;
 }

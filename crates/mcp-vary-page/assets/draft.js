@@ -239,8 +239,8 @@ export class Draft extends Component {
   };
 
   /**
-   * What the draft makes of a tool, `{isShown, shown, tokens, hidden, isLocked}`: as Vary answered last, or before that what the
-   * variant makes of it. A tool that was just switched has no name and no tokens yet.
+   * What the draft makes of a tool: as Vary answered last, or before that what the variant makes of it. A tool that was just
+   * switched has no name and no tokens yet.
    */
   figures() {
     const { answer, toggled } = this.state;
