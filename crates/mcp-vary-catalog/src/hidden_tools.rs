@@ -45,10 +45,20 @@ impl VariantConfig {
 /// Whether a rule is the name of a tool, or everything, which is there only as long as no tool is listed.
 fn is_of_one_tool(rule: &Rule) -> bool {
     let name = rule.name.as_ref().map(Pattern::as_str);
-    // A name has its signs of patterns after backslashes.
-    let signs = |name: &str| name.match_indices(['*', '?', '[', '{']).count();
-    let is_name = |name: &str| signs(name) == name.matches('\\').count();
-    rule.hints.is_empty() && name.is_some_and(|name| name == "*" || is_name(name))
+    rule.hints.is_empty() && name.is_some_and(|name| name == "*" || is_literal(name))
+}
+
+/// Whether a pattern matches one name alone.
+fn is_literal(pattern: &str) -> bool {
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => drop(characters.next()),
+            '*' | '?' | '[' | '{' => return false,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// Whether an entry of `exclude` matches, by the rule of a selection of that entry alone.

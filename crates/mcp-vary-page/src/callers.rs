@@ -110,8 +110,8 @@ fn seen(gateway: &Gateway, clock: Clock, is_wanted: &dyn Fn(&str) -> bool) -> Ve
     let mut callers: Vec<_> = of_clients
         .map(|call| json!(ShownCall::new(call, clock)))
         .collect();
-    for seen in gateway.status().clients {
-        let client = json!(seen);
+    for client_use in gateway.status().clients {
+        let client = json!(client_use);
         let is_new = callers.iter().all(|it| it["client"] != client["client"]);
         if is_new && is_wanted(name_of(&client)) {
             callers.push(client);

@@ -46,7 +46,8 @@ pub(crate) fn respond(
     // The history has no arguments to fix.
     let called = usage.variant(&listed, &BTreeMap::new());
     let id = usage.id();
-    let drafted = starting_from(source, last.filter(|last| *last != id), called).and_then(|value| {
+    let entry = starting_from(source, last.filter(|last| *last != id), called);
+    let proposed = entry.and_then(|value| {
         let clients = source.written(&id)?.map(|written| written.clients);
         let variant = source.draft(&id, value.clone(), None)?;
         let drafted = draft::to_json(gateway, &id, "", &variant);
@@ -55,7 +56,7 @@ pub(crate) fn respond(
         proposal["clients"] = clients.unwrap_or_default().into();
         Ok(proposal)
     });
-    match drafted {
+    match proposed {
         Ok(proposal) => json(&proposal),
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
     }

@@ -253,8 +253,12 @@ fn a_rule_for_the_same_name_is_replaced_where_it_decides() {
         "  - {name: \"Claude*\", variant: all}\n",
         "  - {headers: {X-Team: a}, variant: all}\n",
     ] {
-        let without = of(&format!("{new}{earlier}  # mine\n"));
-        gives(&of(&format!("{earlier}{known}")), &["claude-code"], &without);
+        let without = of(&format!("{new}{earlier}    # mine\n"));
+        gives(
+            &of(&format!("{earlier}{known}")),
+            &["claude-code"],
+            &without,
+        );
     }
     let more = "  - {name: claude-code, version: 1.*, variant: all}\n";
     gives(&of(more), &["claude-code"], &of(&format!("{new}{more}")));

@@ -219,13 +219,20 @@ async fn a_draft_shows_the_rules_of_its_clients() {
 
 #[tokio::test]
 async fn a_draft_names_the_callers_who_keep_another_variant() {
-    const CLIENTS: &str = "clients:\n  - {name: \"rob*\", variant: second}\n  - {name: robot, variant: reader}\n";
+    const CLIENTS: &str =
+        "clients:\n  - {name: \"rob*\", variant: second}\n  - {name: robot, variant: reader}\n";
     const PIN: &str = "access:\n  - {name: all, when: {anyone: on}, allow: [\"*\"]}\n  - {name: auditors, when: {anyone: on}, variant: second, pin: on}\n";
     let by_rule = |rule: &str| json!({"variant": "second", "by": "rule", "rule": rule});
     let by_pin = json!({"variant": "second", "by": "pin", "rule": "auditors"});
     for (rules, id, clients, now, stays) in [
         (CLIENTS, "reader", None, by_rule("clients[0]"), true),
-        (CLIENTS, "reader", Some(json!(["R?bot"])), by_rule("clients[0]"), false),
+        (
+            CLIENTS,
+            "reader",
+            Some(json!(["R?bot"])),
+            by_rule("clients[0]"),
+            false,
+        ),
         (CLIENTS, "second", None, by_rule("clients[0]"), false),
         (PIN, "reader", Some(json!(["robot"])), by_pin, true),
     ] {
