@@ -86,7 +86,7 @@ export class DraftBar extends Component {
 function Outcome({ title, isUsed, outcome, client, callers }) {
   return html`<p class=${isUsed ? "note" : "problem"}>
       <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} <${LongText} value=${outcome} isSentence />
-      ${client && html` See what these get now: ${clientLinks(callers.length > 0 ? callers : [{ client: { name: client } }])}`}
+      ${client && html` · See what these get now: ${clientLinks(callers.length > 0 ? callers : [{ client: { name: client } }])}`}
     </p>
     ${client && html`<${Stay} callers=${callers} />`}`;
 }

@@ -324,14 +324,14 @@ export class Draft extends Component {
       <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => change(setCompact(id, value, event.target.checked))}>
         compact: first sentences and short schemas
       <//>
-      <div class=${row ? "split" : ""}>
-        <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
-        ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
-      </div>
       <div role="status">${still.length > 0 && html`<p class="problem">
         <${Name} value=${clientName(still[0])} />${still.length > 1 ? ` and ${count(still.length - 1)} more stay` : " stays"} hidden:
         ${" "}<${LongText} value=${now(still[0]).hidden} isSentence />. Change that in “All its settings, as JSON”.
       </p>`}</div>
+      <div class=${row ? "split" : ""}>
+        <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
+        ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
+      </div>
       <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />
     `;
   }
