@@ -31,7 +31,7 @@ function drafting(visitor) {
   /** Drafts a new variant from the one that is open. */
   async function copyAs(id) {
     await page.getByLabel("New variant from this one").fill(id);
-    await button("Draft it").click();
+    await button("Draft a copy").click();
     await page.waitForFunction((id) => location.hash.includes(`variant=${id}`), id);
     await settled();
     await page.locator("option:checked", { hasText: `${id} (draft)` }).waitFor({ state: "attached", timeout: 5_000 });
@@ -158,6 +158,7 @@ export async function draftPrefixed({ visitor, ask }) {
 export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   const { page, asked, button, undo, save, row, region, open, settled, copyAs } = drafting(visitor);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const bar = region("The draft as a whole");
   const cells = async (name) => (await row(name).locator("th, td").allTextContents()).map((it) => it.trim());
 
   const totals = () => visitor.text(".totals strong");
@@ -254,7 +255,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   await check("what a client called becomes the draft of a variant for it", async () => {
     await open("few", { q: "nothing" });
-    const select = page.getByLabel("Suggest from what a client called");
+    const select = page.getByLabel("suggest one from what a client called");
     const names = await select.locator("option").evaluateAll((all) => all.map((it) => it.value));
     equal(names, [...names].sort((a, b) => a.localeCompare(b)), "the names of clients");
     const client = "claude-code";
@@ -285,38 +286,54 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
       { server: "git", name: "git_log", calls: 12, people: 2 },
       { server: "git", name: "git_commit", calls: 1, people: 1 },
     ];
-    const proposal = { id: "robot", calls: 13, tools: 2, since: 1_800_000_000, used, value: { tools: ["git_log", "git_commit"] } };
+    used.push({ server: "git", name: "delete_branch", calls: 2, people: 0 });
+    const value = { tools: ["git_log", "git_commit", "delete_branch"] };
+    const proposal = { id: "robot", calls: 15, tools: 3, since: 1_800_000_000, used, value, clients: [] };
     await page.route("**/api/suggest?*", (route) => route.fulfill({ json: proposal }));
     await open("few");
     await button("Suggest a variant").click();
-    await row("git_commit").getByText("1 call, by 1 person · writes").waitFor({ timeout: 5_000 });
-    await row("git_log").getByText("12 calls, by 2 people · only reads").waitFor({ timeout: 5_000 });
+    await row("git_commit").getByText("writes · 1 call, by 1 person").waitFor({ timeout: 5_000 });
+    await row("git_log").getByText("only reads · 12 calls, by 2 people").waitFor({ timeout: 5_000 });
+    equal(await page.locator(".grid .bad").allTextContents(), ["writes, may destroy"], "what is marked");
     const drafted = page.waitForRequest((request) => request.url().endsWith("/api/draft"), { timeout: 5_000 });
     await row("git_commit").locator("td").first().click();
     await drafted;
-    equal(asked.at(-1).value.tools, ["git_log"], "the tools without the one that was taken out");
+    equal(asked.at(-1).value.tools, ["git_log", "delete_branch"], "the tools without the one that was taken out");
     await page.unrouteAll({ behavior: "wait" });
     await undo.click();
   });
 
-  await check("a suggestion replaces another draft only after a question", async () => {
+  await check("a draft that a suggestion replaces, or that is discarded, comes back with one click", async () => {
     const { id } = await ask("/api/suggest?client=claude-code");
     await open("few");
     await copyAs(id);
-    const suggest = async () => {
-      await page.getByLabel("Suggest from what a client called").selectOption("claude-code");
-      await button("Suggest a variant").click();
-      return page.getByRole("region", { name: "This replaces your draft" }).waitFor({ timeout: 5_000 });
-    };
-    await suggest();
-    await button("Cancel").click();
-    equal(asked.at(-1), { id, value: { from: "few" } }, "the draft that stays");
-    await suggest();
-    const drafted = page.waitForResponse((response) => response.url().endsWith("/api/draft"));
-    await button("Replace it").click();
-    await drafted;
-    holds(asked.at(-1).clients?.includes("claude-code"), JSON.stringify(asked.at(-1)));
+    await page.getByLabel("Description").fill("Mine.");
     await settled();
+    const mine = asked.at(-1);
+    await page.getByLabel("suggest one from what a client called").selectOption("claude-code");
+    await button("Suggest a variant").click();
+    await page.waitForResponse((response) => response.url().endsWith("/api/draft"));
+    holds(asked.at(-1).clients?.includes("claude-code"), JSON.stringify(asked.at(-1)));
+    const back = button(`Bring back the draft of ${id}`);
+    const comesBack = async () => {
+      await back.click();
+      await page.waitForFunction((id) => document.querySelector(".choices select").value === id, id, { timeout: 5_000 });
+      await settled();
+      equal(asked.at(-1), mine, "the draft");
+    };
+    await comesBack();
+    await undo.click();
+    await page.waitForFunction(() => location.hash.includes("variant=few"));
+    await comesBack();
+    await undo.click();
+    await settled();
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    await undo.click();
+    await settled();
+    await button("Bring back the draft of few").click();
+    await settled();
+    equal(asked.at(-1).value.tools, { exclude: ["tool_*", "long-*", "git_diff"] }, "the draft of a variant of the file");
     await undo.click();
   });
 
@@ -329,7 +346,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
       await arrived;
       await route.fulfill({ response });
     });
-    await page.getByLabel("Suggest from what a client called").selectOption("claude-code");
+    await page.getByLabel("suggest one from what a client called").selectOption("claude-code");
     const proposed = page.waitForResponse((response) => response.url().includes("/api/suggest"));
     await button("Suggest a variant").click();
     await visitor.view("/variants");
@@ -368,8 +385,8 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     equal([await field.inputValue(), asked.at(-1)], ["vs-code", { id: "fewer", value: draft.value }], "what is saved");
     holds(await undo.isDisabled(), "something is left");
-    const link = page.getByRole("link", { name: "See what vs-code gets now" });
-    equal(await link.getAttribute("href"), "#/who?initialize=%7B%22clientInfo%22%3A%7B%22name%22%3A%22vs-code%22%7D%7D", "the link");
+    await page.getByText("See what these get now:").waitFor({ timeout: 5_000 });
+    equal(await bar.getByRole("link", { name: "vs-code" }).getAttribute("href"), "#/who?initialize=%7B%22clientInfo%22%3A%7B%22name%22%3A%22vs-code%22%7D%7D", "the link");
     await button(/^Undo the save of fewer at \d\d:\d\d:\d\d$/).click();
     await page.getByText("Undone.").waitFor({ timeout: 5_000 });
     await settled();
@@ -446,6 +463,80 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     equal([await field.inputValue(), asked.at(-1).clients], ["claude-code", ["claude-code"]], "a client that was seen");
     await undo.click();
+  });
+
+  await check("who keeps another variant is named beside the clients, in the review, and after the save", async () => {
+    const status = await ask("/api/status");
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
+    await page.route("**/api/save", (route) => route.fulfill({ json: { isUsed: true, outcome: "reloaded" } }));
+    const now = { variant: "read-only", by: "pin", rule: "access[0]" };
+    const dave = { client: { name: "vs-code", version: "1.99" }, principal: "dave", variant: "read-only", reason: "pin", at: 1_795_941_000, now, stays: true };
+    const ann = { ...dave, principal: "ann", now: { variant: "compact", by: "ranking", rule: null }, stays: false };
+    await page.route("**/api/draft", async (route) => {
+      const response = await route.fetch();
+      const isNamed = route.request().postDataJSON().clients?.includes("vs-code");
+      await route.fulfill({ json: { ...(await response.json()), callers: isNamed ? [dave, ann] : [] } });
+    });
+    await open("few");
+    const stays = page.getByText("vs-code 1.99 · dave stays with read-only: pin, access[0] (gateway.yaml:");
+    equal(await stays.count(), 0, "before it is given to clients");
+    await page.getByLabel("Clients that get it").fill("vs-code");
+    await settled();
+    await stays.nth(1).waitFor({ timeout: 5_000 });
+    equal(await stays.count(), 2, "beside the clients, and in the review");
+    await page.unroute("**/api/draft");
+    await page.route("**/api/draft", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ json: { ...(await response.json()), callers: [dave, ann] } });
+    });
+    await save.click();
+    await bar.getByText("See what these get now:").waitFor({ timeout: 5_000 });
+    await bar.getByText("dave stays with read-only: pin").waitFor({ timeout: 5_000 });
+    const to = await bar.getByRole("link", { name: "vs-code 1.99 · ann" }).getAttribute("href");
+    equal(new URLSearchParams(to.split("?")[1]).get("person"), "ann", "who the link is for");
+    await page.unrouteAll({ behavior: "wait" });
+    await open("few");
+  });
+
+  await check("a box that cannot list its tool is disabled and says why, and no click does nothing silently", async () => {
+    await open("read-only", { tool: "git:git_commit" });
+    const why = "it starts from read-only, and the tool does not declare readOnlyHint: true";
+    equal(await cells("git_commit"), ["git_commit", `hidden: ${why}`, "", "", ""], "its row");
+    holds(await row("git_commit").locator("input").isDisabled(), "its box can be checked");
+    holds(await page.locator(".panel").getByLabel("list this tool").isDisabled(), "the box of its panel can be checked");
+    await page.locator(".panel").getByText(`It is hidden: ${why}`).waitFor({ timeout: 5_000 });
+    const note = page.getByRole("status").filter({ hasText: "stays hidden" });
+    for (const act of [() => row("git_commit").locator("td").first().click(), () => page.locator(".grid .group th").click(), () => button("List all").click()]) {
+      await visitor.view("/draft?variant=few");
+      await visitor.view(`/draft?${new URLSearchParams({ variant: "read-only", q: "git_commit" })}`);
+      await settled();
+      await act();
+      equal(await note.innerText(), `git_commit stays hidden: ${why}. Change that in “All its settings, as JSON”.`, "what is said");
+      holds(await undo.isDisabled(), "something is changed");
+    }
+    await visitor.view("/draft?variant=read-only");
+    await page.getByText("All its settings, as JSON").first().click();
+    await page.getByLabel("such as features").fill('{"servers": ["files"]}');
+    await settled();
+    equal((await cells("git_log"))[1], "hidden: its servers do not have git", "a tool of another server");
+    await undo.click();
+  });
+
+  await check("the heading of a server counts all of its tools, also where the list has some", async () => {
+    await open("few", { q: "git_l*", state: "listed" });
+    equal(await page.locator(".grid .group").allInnerTexts(), ["git 6 of 6 tools"], "the heading");
+    await visitor.view("/draft?variant=few&q=git_log&state=hidden");
+    equal(await visitor.text(".step .empty"), "No tool matches. Clear the filter, choose all servers, or show all tools.", "what to do");
+  });
+
+  await check("on a phone, each tool of a draft has its whole name", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open("few", { server: "git" });
+    const cut = await page.locator(".step .grid th .name").evaluateAll((all) => all.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.textContent));
+    equal(cut, [], "names that are cut");
+    equal(await page.locator(".step .grid .c-number:visible").first().evaluate((it) => getComputedStyle(it, "::after").content), '" tokens"', "the unit");
+    await visitor.fits();
+    await page.setViewportSize({ width: 1400, height: 900 });
   });
 
   await check("a tool can be renamed and described", async () => {
@@ -542,7 +633,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds(why.includes("variants.few.tols") && why.includes("tools"), why);
     equal(await totals(), before, "the figures");
     await page.getByLabel("such as features").fill("{");
-    await page.getByText("This cannot be read").waitFor({ timeout: 5_000 });
+    await page.getByText("This is not JSON").waitFor({ timeout: 5_000 });
     await undo.click();
     visitor.wanted(400);
   });

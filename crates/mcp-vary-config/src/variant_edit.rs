@@ -1,8 +1,8 @@
 //! Changes one variant, and which clients get it, in the text of a file.
 
-use std::collections::BTreeSet;
 use std::iter;
 
+use mcp_vary_catalog::selection::client_rule::ClientPattern;
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::edit::line_end;
@@ -35,8 +35,8 @@ use crate::file_variants::{FileVariants, to_json};
 pub struct VariantEdit {
     /// The changed file.
     pub text: String,
-    /// The lines of `variants`, and of `clients` without rules with headers, before the change; others, which can have secrets,
-    /// are `…`.
+    /// The lines of `variants`, and if rules change those of `clients` without rules with headers, before the change; others,
+    /// which can have secrets, are `…`.
     pub shown_before: String,
     /// These lines after it.
     pub shown_after: String,
@@ -49,7 +49,8 @@ impl VariantEdit {
     /// Gives the variant `id` of the file `name` this value, or adds the variant. Whether the value is valid is not checked.
     ///
     /// With `clients`, rules that say nothing else give it to the clients with these names alone. New rules are written before
-    /// all others, so that they decide.
+    /// all others, so that they decide. One that would never decide after that, since it gives another variant to the same name,
+    /// is replaced.
     ///
     /// # Errors
     ///
@@ -82,9 +83,10 @@ impl VariantEdit {
         let (mark, _) = text.split_at(text.len() - body.len());
         let changed = change(body, &before, &after)?;
         let after_text = format!("{mark}{changed}");
+        let has_new_rules = before.get("clients") != after.get("clients");
         let edit = Self {
-            shown_before: shown(body, &before),
-            shown_after: shown(&changed, &after),
+            shown_before: shown(body, &before, has_new_rules),
+            shown_after: shown(&changed, &after, has_new_rules),
             text: after_text,
         };
         if read(&edit.text).ok().map(|root| to_json(&root)) != Some(Json::Object(after)) {
@@ -128,23 +130,24 @@ fn set_clients(root: &mut Map<String, Json>, id: &str, clients: &[String]) -> Re
     };
     let is_wanted = |name: &str| clients.iter().any(|client| client == name);
     let stays = |rule: &&Json| client_of(rule, id).is_none_or(is_wanted);
-    let remaining: Vec<_> = rules.iter().filter(stays).collect();
-    let has_rule = |name: &str| {
-        remaining
-            .iter()
-            .any(|rule| client_of(rule, id) == Some(name))
-    };
-    let mut names = BTreeSet::new();
-    let new = clients
-        .iter()
-        .filter(|name| !has_rule(name) && names.insert(*name));
-    let added: Vec<_> = new
-        .map(|name| json!({"name": name, "variant": id}))
-        .collect();
-    added
-        .iter()
-        .try_for_each(|rule| check_variables(None, rule))?;
-    let all: Vec<_> = added.iter().chain(remaining).cloned().collect();
+    let mut all: Vec<Json> = rules.iter().filter(stays).cloned().collect();
+    let mut added = 0;
+    for name in clients {
+        let rule = json!({"name": name, "variant": id});
+        if all.contains(&rule) {
+            continue;
+        }
+        check_variables(None, &rule)?;
+        let replaced = all.iter().position(|known| is_of_name(known, name));
+        let mut before = all.iter().take(replaced.unwrap_or(0));
+        let decides = !before.any(|earlier| may_match(earlier, name));
+        let place = replaced.filter(|_| decides).unwrap_or(added);
+        if let Some(at) = replaced {
+            all.remove(at);
+        }
+        added += usize::from(place == added);
+        all.insert(place, rule);
+    }
     if all == rules {
         return Ok(());
     }
@@ -154,6 +157,24 @@ fn set_clients(root: &mut Map<String, Json>, id: &str, clients: &[String]) -> Re
         root.insert("clients".to_owned(), Json::Array(all));
     }
     Ok(())
+}
+
+/// Whether a rule gives a variant to the clients of this name, and says nothing else.
+fn is_of_name(rule: &Json, name: &str) -> bool {
+    let variant = rule.get("variant").and_then(Json::as_str);
+    variant.and_then(|id| client_of(rule, id)) == Some(name)
+}
+
+/// Whether a rule can give a variant to a client that a rule for this name, or pattern of names, matches.
+fn may_match(rule: &Json, name: &str) -> bool {
+    let pattern = rule.get("name").and_then(Json::as_str);
+    let is_pattern = name.contains(['*', '?', '[', '{', '\\']);
+    let parsed = pattern.filter(|_| !is_pattern).map(ClientPattern::new);
+    let matches = match parsed {
+        Some(Ok(parsed)) => parsed.matches(name),
+        _ => true,
+    };
+    rule.get("variant").is_some() && matches
 }
 
 /// The text with its last line ended while it is changed.
@@ -184,9 +205,9 @@ fn change(
     Ok(without_end.to_owned())
 }
 
-/// The text, which reads as `root`, of which only the lines of `variants` and `clients` are shown, without rules with headers:
-/// their values can be secrets.
-fn shown(text: &str, root: &Map<String, Json>) -> String {
+/// The text, which reads as `root`, of which only the lines of `variants` are shown, and `with_rules` those of `clients` without
+/// rules with headers: their values can be secrets.
+fn shown(text: &str, root: &Map<String, Json>, with_rules: bool) -> String {
     let file = YamlText::read(text);
     let rules = root.get("clients").and_then(Json::as_array);
     let all_rules = rules.into_iter().flatten();
@@ -194,7 +215,7 @@ fn shown(text: &str, root: &Map<String, Json>) -> String {
     // The line of the key comes first.
     let lines_of_rules = file.lines_of_items("clients").into_iter();
     let of_clients = lines_of_rules.zip(iter::once(true).chain(is_open));
-    let open = of_clients.filter_map(|(range, is_open)| is_open.then_some(range));
+    let open = of_clients.filter_map(|(range, is_open)| (with_rules && is_open).then_some(range));
     let ranges: Vec<_> = open.chain([file.lines_of("variants")]).collect();
     let mut at = 0;
     let lines = text.split_inclusive('\n').map(|line| {

@@ -65,6 +65,8 @@ pub struct ClientExplanation {
     pub variant: Option<VariantId>,
     /// What selects the variant: the name of a [`DecidedBy`].
     pub reason: &'static str,
+    /// The rule that does: `clients[0]`, `variant`, the name of an experiment, or that of an access rule.
+    pub rule: Option<String>,
     /// Each step of the order, the first one that can decide first.
     pub steps: Vec<ExplainedStep>,
     /// The name that it gives itself.
@@ -228,6 +230,7 @@ impl<'a> Question<'a> {
             .as_ref()
             .or(outcome.features.as_ref());
         let tags = features.iter().flat_map(|features| features.tags());
+        let mut rule = None;
         let (variant, reason, steps, tools) = match selected {
             Ok(((index, reason), offers)) => {
                 let id = self.id_of(index).filter(|_| snapshot.config.variants);
@@ -235,6 +238,7 @@ impl<'a> Question<'a> {
                 let view = views.presented_view(index, outcome.presentation);
                 let tools = self.tools(&catalog, view, report.as_ref());
                 let explained = steps.explained(&reason, &offers, index);
+                rule = reason.rule.as_deref().map(str::to_owned);
                 (id.cloned(), reason.by.as_str(), explained, tools)
             }
             Err(refusal) => (None, "refused", steps.refused(&refusal), Vec::new()),
@@ -242,6 +246,7 @@ impl<'a> Question<'a> {
         ClientExplanation {
             variant,
             reason,
+            rule,
             steps,
             client: info.map(ClientName::read),
             features: tags.map(ToString::to_string).collect(),
@@ -338,7 +343,10 @@ impl<'a> Question<'a> {
                 rule: Some(config.variant.id.to_string()),
                 detail,
             };
-            let left_out = || config.why_hidden(item, server).map(by_variant);
+            let left_out = || {
+                let reason = config.why_hidden(item, server)?;
+                Some(by_variant(reason.detail))
+            };
             let other = "it lists another tool under this name, or the list of another server";
             ExplainedTool {
                 server: server.to_owned(),

@@ -95,6 +95,7 @@ pub use listed_tools::VariantTools;
 pub use mcp_vary_audit::AuditStats;
 pub use mcp_vary_base::environment::Environment;
 pub use mcp_vary_catalog::catalog::COLLISION_TARGET;
+pub use mcp_vary_catalog::hidden_tools::HiddenReason;
 pub use mcp_vary_catalog::merge::{Collision, Naming};
 pub use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
 pub use mcp_vary_catalog::selection::known_clients::{KNOWN_CLIENTS, KnownClient};

@@ -1,6 +1,9 @@
 //! The tools of each variant, for a person who compares variants.
 
+use std::collections::BTreeMap;
+
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_catalog::hidden_tools::HiddenReason;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::tool_listing::VariantTool;
@@ -46,6 +49,23 @@ impl Gateway {
         let lists = catalog.lists.get(&ListKind::Tools)?;
         let view = View::new(config, &lists.merged, &lists.layout, None, &[]);
         Some(tools_of(config, &view))
+    }
+
+    /// Why a variant of this configuration would not list tools that servers list now, by server and name there.
+    pub fn hidden_tools_of_variant(
+        &self,
+        config: &VariantConfig,
+    ) -> BTreeMap<(String, String), HiddenReason> {
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
+        let lists = catalog.lists.get(&ListKind::Tools).into_iter();
+        let items = lists.flat_map(|lists| lists.merged.items_with_server());
+        let hidden = items.filter_map(|(item, server)| {
+            let reason = config.why_hidden(item, server)?;
+            let name = item.item_ref.upstream_name.to_string();
+            Some(((server.to_owned(), name), reason))
+        });
+        hidden.collect()
     }
 
     /// The parts of this configuration of a variant that match nothing that the servers list now; none if a server that may

@@ -2,24 +2,36 @@
 
 import { Component, createRef, html } from "./dom.js";
 import { count, plural, saving, share, timeOfDay } from "./format.js";
+import { FirstTen } from "./more.js";
 import { Confirm, Copy, Problem } from "./parts.js";
+import { RuleText } from "./rule.js";
 import { LongText, Name, plain, visible } from "./text.js";
-import { linkToClient } from "./who.js";
+import { clientLinks } from "./variants.js";
 
-/** What the draft changes, and the variant as YAML, in the element `yaml`. */
-export function DraftTexts({ answer, isChanged, status, yaml }) {
+/** What the draft changes, and the variant as YAML. */
+export function DraftTexts({ answer, isChanged, status, callers }) {
   if (!answer) return null;
   const why = isChanged && answer.unsavable;
-  return html`<div class="sides texts">
+  return html`${isChanged && html`<${Stay} callers=${callers} />`}
+    <div class="sides texts">
       <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? answer.diff : ""} isDiff />
-      <${CopyText} title="YAML of the variant" button=${status?.writes && COPY_YAML} text=${answer.yaml} box=${yaml} />
+      <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} />
     </div>
     ${why && html`<p class="note">This page cannot write it: <${LongText} value=${why} isSentence />. The difference is that of the entry.</p>`}
     ${status && !status.writes && html`<p class="note">To save drafts from this page, write <code>admin-writes: on</code> into the configuration and start Vary again.</p>`}`;
 }
 
-const COPY_YAML = "Copy the YAML";
-const MAX_WARNINGS = 3;
+/** Those of the callers who keep another variant, and what selects that. */
+export function Stay({ callers }) {
+  const one = (caller) => {
+    const { variant, by, rule } = caller.now;
+    return html`<p class="problem">
+      ${clientLinks([caller])} stays with <${Name} value=${variant} limit=${40} />:
+      ${" "}${by}${rule && html`, <${Name} value=${rule} /><${RuleText} key=${rule} name=${rule} isShort />`}
+    </p>`;
+  };
+  return html`<div role="status"><${FirstTen} all=${callers.filter((it) => it.stays)} show=${(some) => some.map(one)} /></div>`;
+}
 
 /**
  * What stays in sight: the totals, what is wrong, and what can be done with the draft. `save` writes it, and `undo` takes
@@ -38,47 +50,45 @@ export class DraftBar extends Component {
     this.setState({ ...next, isWriting: false });
   }
 
-  reread = () => {
-    this.setState({ unwritten: null });
-    this.props.reread();
-  };
-
-  render({ children, answer, status, isChanged, unready, error, unread, yaml, discard, lastSave }, { isWriting, isAsking, outcome, unwritten }) {
+  render({ children, answer, status, isChanged, unready, error, unread, callers, ...draft }, { isWriting, isAsking, outcome, unwritten }) {
+    const { discard, dropped, restore, lastSave, reread } = draft;
     const isEmpty = answer?.tools.length > 0 && answer.tools.every((it) => it.shown === null);
     const save = () => (isEmpty ? this.setState({ isAsking: true }) : this.save());
     return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
       ${children}
       <div class="buttons">
-        ${(unwritten ?? unread) && html`<button type="button" onClick=${this.reread}>Read the file again</button>`}
+        ${(unwritten ?? unread) && html`<button type="button" onClick=${() => this.setState({ unwritten: null }, reread)}>Read the file again</button>`}
         ${status?.writes && lastSave && html`<button type="button" disabled=${isWriting} onClick=${this.undo}>
           Undo the save of <${Name} value=${lastSave.variant} limit=${40} /> at ${timeOfDay(lastSave.at)}
+        </button>`}
+        ${dropped && html`<button type="button" disabled=${isWriting} onClick=${restore}>
+          Bring back the draft of <${Name} value=${dropped.id} limit=${40} />
         </button>`}
         <button type="button" disabled=${!isChanged || isWriting} onClick=${discard}>Discard changes</button>
         ${status?.writes && html`<button type="button" class="main" disabled=${unready || isWriting} aria-describedby="unready" onClick=${save}>Save</button>
           <span id="unready" class="note">${unready}</span>`}
-        ${status && !status.writes && answer && html`<${Copy} button=${COPY_YAML} text=${answer.yaml} box=${yaml} />`}
       </div>
       <div class="outcomes">
         ${isEmpty && html`<p class="problem">This variant lists no tool.</p>`}
-        ${answer?.warnings.slice(0, MAX_WARNINGS).map((it) => html`<p class="problem"><${LongText} value=${it} isSentence /></p>`)}
-        ${answer?.warnings.length > MAX_WARNINGS && html`<p class="problem">and ${count(answer.warnings.length - MAX_WARNINGS)} more</p>`}
+        <${FirstTen} all=${answer?.warnings ?? []} show=${(some) => some.map((it) => html`<p class="problem"><${LongText} value=${it} isSentence /></p>`)} />
         ${isAsking && !unready && isEmpty && html`<${Confirm} title="Save a variant without tools?" button="Save it" yes=${this.save}
           no=${() => this.setState({ isAsking: false })}>Its clients get none of the servers’ tools.<//>`}
         ${error && html`<${Problem} what=${error.status === 400 ? "This is not a valid variant." : "The draft cannot be checked."} error=${error} />`}
         ${unread && html`<${Problem} what="The file cannot be read again." error=${unread} />`}
         ${unwritten && html`<${Problem} what="Nothing is written." error=${unwritten} />`}
-        <div role="status">${isWriting && "Writing …"}${outcome && html`<${Outcome} ...${outcome} />`}</div>
+        <div role="status">${isWriting && "Writing …"}${outcome && html`<${Outcome} ...${{ ...outcome, callers }} />`}</div>
       </div>
     </div>`;
   }
 }
 
 /** What the reload said of a file that was written. */
-function Outcome({ title, isUsed, outcome, client }) {
+function Outcome({ title, isUsed, outcome, client, callers }) {
   return html`<p class=${isUsed ? "note" : "problem"}>
-    <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} <${LongText} value=${outcome} isSentence />
-    ${client && html` <a href=${linkToClient({ name: client })}>See what <${Name} value=${client} limit=${40} /> gets now</a>`}
-  </p>`;
+      <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} <${LongText} value=${outcome} isSentence />
+      ${client && html` · See what these get now: ${clientLinks(callers.length > 0 ? callers : [{ client: { name: client } }])}`}
+    </p>
+    ${client && html`<${Stay} callers=${callers} />`}`;
 }
 
 /** What the draft costs, and what the variant costs now, or of a new one what it starts from. */
@@ -96,7 +106,7 @@ export function Totals({ answer, before, parent, isNew, isPending, error }) {
 }
 
 class CopyText extends Component {
-  box = this.props.box ?? createRef();
+  box = createRef();
 
   render({ title, button, text, isDiff }) {
     if (!text) return html`<section><h3>${title}</h3><p class="empty">Nothing is changed yet.</p></section>`;
@@ -106,15 +116,13 @@ class CopyText extends Component {
       <div class="definition code" tabindex="0" role="region" aria-label=${title}>
         <bdi class="block" dir="ltr" ref=${this.box}>${lines}</bdi>
       </div>
-      ${button && html`<${Copy} ...${{ button, text, box: this.box }} />`}
+      <${Copy} ...${{ button, text, box: this.box }} />
     </section>`;
   }
 }
 
-const DIFF_LINES = { "+": "ins", "-": "del" };
-
 /** A line of a unified diff. */
 function diffLine(line) {
-  const element = /^(\+\+\+|---) /.test(line) ? "span" : (DIFF_LINES[line[0]] ?? "span");
+  const element = /^(\+\+\+|---) /.test(line) ? "span" : ({ "+": "ins", "-": "del" }[line[0]] ?? "span");
   return html`<${element}>${visible(line, true)}</${element}>`;
 }

@@ -47,15 +47,15 @@ export class DraftTool extends Component {
 
   render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
     const known = overrideOf(value, this.name());
-    const { isShown, shown, tokens } = now;
+    const { isShown, shown, tokens, hidden, isLocked } = now;
     return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${clientName(tool)} limit=${120} />`} close=${close}>
       <p class="note">
         of the server <${Name} value=${tool.server} />, ${count(tool.tokens)} tokens as it lists it
         ${isShown && typeof shown === "string" && `, ${count(tokens)} in the draft (${saving(tokens, tool.tokens)})`}
       </p>
       ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}
-      <${CheckBox} checked=${isShown} onChange=${(event) => toggle([tool], event.target.checked)}>list this tool<//>
-      <p class="note">${isShown ? "Empty fields leave what the server has." : "A setting that the variant starts from, or a condition, can leave it out, too."}</p>
+      <${CheckBox} checked=${isShown} disabled=${isLocked} onChange=${(event) => toggle([tool], event.target.checked)}>list this tool<//>
+      <p class="note">${isShown || !hidden ? "Empty fields leave what the server has." : html`It is hidden: <${LongText} value=${hidden} isSentence />`}</p>
       <label class="field wide-field">name
         <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" onInput=${this.set("name")} />
       </label>

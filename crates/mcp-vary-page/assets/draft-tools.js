@@ -21,9 +21,6 @@ const COLUMNS = [
 /** For a suggestion, with how its tools were called. */
 const SUGGESTED = [...COLUMNS.filter((it) => it.id !== "before"), { id: "use", head: "called", kind: "c-wide" }];
 
-/** Which tools are in the table. */
-const STATES = [["", "all"], ["listed", "listed"], ["hidden", "hidden"]];
-
 /**
  * `now(tool)`: what the draft makes of it. `toggle(tools, isShown)` lists or hides them, and `only(tools, rules)` lists them
  * alone, by the rules. `used`: for a suggestion, the calls and people of each tool.
@@ -36,6 +33,7 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
   const cell = (row, column) => (row.tools ? headingCell(row, now) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
   const open = (row, { id: column }) =>
     column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
+  const isAbsent = (it) => !now(it).isShown;
   const set = (tools, isShown) => toggle(tools.filter((it) => now(it).isShown !== isShown), isShown);
   const selected = (row, column) => column.id === "name" && tool && toolKey(row) === toolKey(tool);
   return html`<section aria-label="Tools">
@@ -44,9 +42,9 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
       hide=${() => (isAll ? only([], NOTHING) : set(tools, false))}
       only=${() => only(tools, rules(catalog, params, tools))} />
     ${tools.length === 0
-      ? html`<p class="empty">No tool matches. Clear the filter, or choose all servers.</p>`
+      ? html`<p class="empty">No tool matches. Clear the filter, choose all servers, or show all tools.</p>`
       : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${used ? SUGGESTED : COLUMNS} isHeading=${(row) => row.tools}
-          openHeading=${({ tools }) => set(tools, !tools.every((it) => now(it).isShown))} ...${{ rows, cell, open, selected }} />`}
+          openHeading=${({ tools }) => set(tools, tools.every(isAbsent) || tools.some((it) => isAbsent(it) && !now(it).isLocked))} ...${{ rows, cell, open, selected }} />`}
   </section>`;
 }
 
@@ -56,9 +54,11 @@ function grouped(catalog, params, now) {
   const server = params.get("server");
   const state = params.get("state");
   const isFound = (it) => [it.name, clientName(it), now(it).shown ?? ""].some(matches);
-  const isIn = (it) => it.name && isFound(it) && (!state || now(it).isShown === (state === "listed"));
-  const servers = catalog.servers.filter((it) => !server || it === server);
-  const groups = servers.map((name) => ({ server: name, tools: catalog.tools.filter((it) => it.server === name && isIn(it)) }));
+  const isIn = (it) => isFound(it) && (!state || now(it).isShown === (state === "listed"));
+  const groups = catalog.servers.filter((it) => !server || it === server).map((name) => {
+    const all = catalog.tools.filter((it) => it.server === name && it.name);
+    return { server: name, all, tools: all.filter(isIn) };
+  });
   return groups.filter((it) => it.tools.length > 0);
 }
 
@@ -70,10 +70,11 @@ function rules(catalog, params, tools) {
 }
 
 function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only }) {
+  const states = ["", "listed", "hidden"].map((it) => [it, it || "all"]);
   return html`<div class="choices">
       <${Filter} label="Filter tools" hint="e.g. *issue*" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
       <${ServerChoice} ...${{ catalog, params }} />
-      <${Choice} label="Show" value=${params.get("state") ?? ""} options=${STATES} onChange=${(state) => replace({ state })} />
+      <${Choice} label="Show" value=${params.get("state") ?? ""} options=${states} onChange=${(state) => replace({ state })} />
       <div class="buttons" role="group" aria-label=${`${plural(shown, "tool")} of the filter`}>
         <button type="button" disabled=${shown === 0 || isAll} onClick=${only}>Only these ${isAll ? "" : count(shown)}</button>
         <button type="button" disabled=${shown === 0} onClick=${hide}>Hide all</button>
@@ -83,20 +84,24 @@ function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only })
     <p class="note">Check a tool to list it, or a server for all of its tools. Choose a name to change it, its description and its arguments.</p>`;
 }
 
-function headingCell({ server, tools }, now) {
-  const listed = tools.filter((it) => now(it).isShown).length;
+function headingCell({ server, all, tools }, now) {
+  const listed = all.filter((it) => now(it).isShown).length;
+  const [isChecked, isLocked] = ["isShown", "isLocked"].map((member) => tools.every((it) => now(it)[member]));
   return html`<span class="group-name"
-    ><${Box} label=${`all tools of ${plain(server, 40)}`} isChecked=${listed === tools.length} isSome=${listed > 0} /><${Name} value=${server} limit=${60} />
-    <span class="faint"> ${count(listed)} of ${plural(tools.length, "tool")}</span></span>`;
+    ><${Box} label=${`all tools of ${plain(server, 40)}`} ...${{ isChecked, isLocked, isSome: tools.some((it) => now(it).isShown) }} /><${Name} value=${server} limit=${60} />
+    <span class="faint"> ${count(listed)} of ${plural(all.length, "tool")}</span></span>`;
 }
 
-function toolCell(row, { id: column }, { isShown, shown, tokens }, id, use) {
+function toolCell(row, { id: column }, { isShown, shown, tokens, hidden, isLocked }, id, use) {
   if (column === "name") return html`<${Name} value=${clientName(row)} />`;
+  // What locks it takes the place of the figures.
+  if (isLocked && column !== "listed") return null;
   if (column === "use") return use && useOf(use, row);
   if (column === "before") return row.variants[id] ? count(row.variants[id].tokens) : "–";
   if (column === "listed") {
-    return html`<${Box} label=${plain(clientName(row), 60)} isChecked=${isShown} />
-      ${isShown ? "listed" : html`<span class="hidden-tool">hidden</span>`}`;
+    const why = isLocked && html`: <${Name} value=${hidden} limit=${200} isSentence />`;
+    return html`<${Box} label=${plain(clientName(row), 60)} isChecked=${isShown} isLocked=${isLocked} />
+      ${isShown ? "listed" : html`<span class="hidden-tool">hidden${why}</span>`}`;
   }
   if (!isShown) return "–";
   if (typeof shown !== "string") return "…";
@@ -107,10 +112,12 @@ function toolCell(row, { id: column }, { isShown, shown, tokens }, id, use) {
 /** How often a tool of a suggestion was called, by how many people, and what it does as its server declares. */
 function useOf({ calls, people }, { annotations }) {
   const callers = people > 0 && `, by ${count(people)} ${people === 1 ? "person" : "people"}`;
-  return html`${plural(calls, "call")}${callers} · ${effect(annotations)}`;
+  const does = effect(annotations);
+  return html`<span class=${does.endsWith("destroy") ? "bad" : ""}>${does}</span> · ${plural(calls, "call")}${callers}`;
 }
 
 /** A check box in a cell: the cell is what Tab and Enter reach, and its table what a click does. */
-function Box({ label, isChecked, isSome }) {
-  return html`<input type="checkbox" tabindex="-1" aria-label=${label} checked=${isChecked} indeterminate=${!isChecked && !!isSome} />`;
+function Box({ label, isChecked, isSome, isLocked }) {
+  const state = { checked: isChecked, indeterminate: !isChecked && !!isSome, disabled: isLocked };
+  return html`<input type="checkbox" tabindex="-1" aria-label=${label} ...${state} />`;
 }

@@ -2,17 +2,16 @@
 
 import { get, post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
-import { DraftBar, DraftTexts, Totals } from "./draft-file.js";
-import { Suggest } from "./draft-suggest.js";
+import { DraftBar, DraftTexts, Stay, Totals } from "./draft-file.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
-import { configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
-import { Wrong, describedBy } from "./form.js";
+import { clientName, configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
+import { JsonField, readValue } from "./form.js";
 import { count, minuteOfDay, plural } from "./format.js";
 import { FirstTen } from "./more.js";
-import { CheckBox, Choice, Confirm, Pending } from "./parts.js";
+import { CheckBox, Choice, Pending, Problem } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
-import { Name, plain } from "./text.js";
+import { LongText, Name, plain } from "./text.js";
 import { openTool, toolKey } from "./tool.js";
 import { VARIANTS_OFF } from "./variants.js";
 
@@ -31,12 +30,10 @@ const created = new Map([...drafts.keys()].map((id) => [id, false]));
 
 export class Draft extends Component {
   grid = createRef();
-  yaml = createRef();
   /** The number of the last question; answers to earlier ones are old. */
   asked = 0;
-  isMounted = true;
-  /** `toggled`: whether tools are to be listed, until the answer says so. */
-  state = { toggled: new Map() };
+  /** `toggled`: whether tools are to be listed, until the answer says so. `tried`: those that were to be listed last. */
+  state = { toggled: new Map(), tried: [] };
 
   componentDidMount() {
     const tool = openTool(this.props.params);
@@ -65,7 +62,6 @@ export class Draft extends Component {
   componentWillUnmount() {
     clearTimeout(this.timer);
     this.asked += 1;
-    this.isMounted = false;
   }
 
   ids() {
@@ -83,7 +79,7 @@ export class Draft extends Component {
     const id = this.id();
     if (id === undefined) return;
     clearTimeout(this.timer);
-    this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null, unread: null });
+    this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null, unread: null, tried: [] });
     this.read(id).catch((error) => this.fail(error));
   }
 
@@ -176,24 +172,36 @@ export class Draft extends Component {
     this.show(id);
   };
 
-  /** Drafts the variant that was suggested for a client: from the one it gets, so that its names and fixed values stay. */
-  suggested = async ({ id, value, calls, tools, used, since }, client) => {
-    const isKnown = this.ids().includes(id) && !isNew(id);
-    const clients = new Set([...(isKnown ? (await written(id)).clients : []), pattern(client.name)]);
-    if (!this.isMounted) return;
-    const from = this.state.catalog.variants.some((it) => it.id === client.variant) && client.variant !== id && client.variant;
-    const draft = { value: { ...(from && { from }), ...value }, clients: [...clients].join("\n") };
-    const suggestion = { id, value: draft.value, used, of: `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}` };
-    const take = () => this.take(draft, suggestion);
-    return drafts.has(id) ? this.setState({ replacing: { id, take } }) : take();
+  /** Drafts the variant that Vary suggests for a client. */
+  suggest = async (event) => {
+    event.preventDefault();
+    const name = event.target.elements.client.value;
+    try {
+      const { value, clients, calls, tools, since, ...proposed } = await get(`/api/suggest?${new URLSearchParams({ client: name })}`);
+      // The view may be gone meanwhile.
+      if (!this.base) return;
+      const of = `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}`;
+      this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
+      const names = [...new Set([...clients, pattern(name)])].join("\n");
+      this.put({ id: proposed.id, value, clients: names }, { q: "", server: "", state: "listed" });
+    } catch (unsuggested) {
+      this.setState({ unsuggested });
+      this.props.failed(unsuggested);
+    }
   };
 
-  /** Shows a draft that was suggested; `of` says of what it is made, and `used` how its tools were used. */
-  take(draft, suggestion) {
-    this.setState({ replacing: null, suggestion });
-    if (suggestion.id === this.state.id) this.change(draft.value, draft.clients);
-    else drafts.set(suggestion.id, draft);
-    this.show(suggestion.id, { q: "", server: "", state: "listed" });
+  /** Shows this draft of a variant in place of the one that there is, which can come back. */
+  put({ id, value, clients }, params) {
+    this.drop(id);
+    if (id === this.state.id) this.change(value, clients);
+    else drafts.set(id, { value, clients });
+    this.show(id, params);
+  }
+
+  drop(id) {
+    const draft = drafts.get(id);
+    this.setState({ dropped: draft && { id, ...draft } });
+    drafts.delete(id);
   }
 
   /** Shows the draft of a variant, which may be new. */
@@ -202,10 +210,10 @@ export class Draft extends Component {
     replace({ variant: id, tool: "", ...params });
   }
 
-  /** Goes back to what the file has; a new variant is gone. */
+  /** Goes back to what the file has; a new variant is gone, until the draft is put back. */
   discard = () => {
     const { id, value } = this.state;
-    drafts.delete(id);
+    this.drop(id);
     if (isNew(id)) {
       created.delete(id);
       return replace({ variant: value.from ?? "", tool: "" });
@@ -226,15 +234,32 @@ export class Draft extends Component {
 
   toggle = (tools, isShown) => {
     const { catalog, value, inherited, toggled } = this.state;
-    const rules = tools.map((it) => rulesOf(catalog, it));
-    this.setState({ toggled: new Map([...toggled, ...tools.map((it) => [toolKey(it), isShown])]) });
-    this.change((isShown ? show : hide)({ ...value, tools: value.tools ?? inherited }, rules));
+    const now = this.figures();
+    const able = tools.filter((it) => !isShown || !now(it).isLocked);
+    const rules = able.map((it) => rulesOf(catalog, it));
+    this.setState({ toggled: new Map([...toggled, ...able.map((it) => [toolKey(it), isShown])]), tried: isShown ? tools : [] });
+    if (able.length > 0) this.change((isShown ? show : hide)({ ...value, tools: value.tools ?? inherited }, rules));
   };
+
+  /**
+   * What the draft makes of a tool: as Vary answered last, or before that what the variant makes of it. A tool that was just
+   * switched has no name and no tokens yet.
+   */
+  figures() {
+    const { answer, toggled } = this.state;
+    const { parent } = this.compared();
+    const drafted = new Map((answer?.tools ?? []).map((it) => [toolKey(it), it]));
+    return (row) => {
+      const saved = row.variants[parent?.id];
+      const found = answer ? drafted.get(toolKey(row)) : { shown: saved?.name, tokens: saved?.tokens };
+      return { ...found, isShown: toggled.get(toolKey(row)) ?? typeof found?.shown === "string" };
+    };
+  }
 
   /** Lists these tools alone, by these `tools` of the variant. */
   only = (tools, rules) => {
     const others = this.state.catalog.tools.map((it) => [toolKey(it), false]);
-    this.setState({ toggled: new Map([...others, ...tools.map((it) => [toolKey(it), true])]) });
+    this.setState({ toggled: new Map([...others, ...tools.map((it) => [toolKey(it), true])]), tried: tools });
     this.change({ ...this.state.value, tools: rules ?? (this.state.inherited && ["*"]) });
   };
 
@@ -248,8 +273,9 @@ export class Draft extends Component {
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
-    const isOfTool = row && concerns(error, configName(catalog, row));
+    const isOfTool = row && error?.message.includes(`overrides.tools.${configName(catalog, row)}`);
     const compared = this.compared();
+    const callers = answer?.callers ?? [];
     return html`
       <p class="note">Change a variant and see what that would save. Clients do not see it until you save it.</p>
       <div class="drafting">
@@ -257,12 +283,12 @@ export class Draft extends Component {
           <${Step} number="1" title="Start from">${this.renderStart(compared)}<//>
           <${Step} number="2" title="Tools">${this.renderTools(compared, tool, row, isOfTool && error)}<//>
           <${Step} number="3" title="Clients">
-            <${Clients} text=${clients} seen=${status?.clients ?? []} set=${(text) => this.change(value, text)} />
+            <${Clients} text=${clients} seen=${status?.clients ?? []} callers=${callers} set=${(text) => this.change(value, text)} />
           <//>
         </div>
-        <${Step} number="4" title="Review"><${DraftTexts} isChanged=${compared.isChanged} ...${{ answer, status, yaml: this.yaml }} /><//>
+        <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, status, ...compared, callers }} /><//>
       </div>
-      ${this.renderBar(compared, isOfTool ? null : error)}
+      ${this.renderBar(compared, callers, isOfTool ? null : error)}
     `;
   }
 
@@ -274,35 +300,37 @@ export class Draft extends Component {
     return { parent, before: (!isNew(id) && answer?.before) || parent?.tokens, isChanged };
   }
 
-  renderStart({ parent, before }) {
-    const { id, value, answer, error, isPending, suggestion, replacing, outdated } = this.state;
+  renderStart({ before }) {
+    const { id, value, answer, error, isPending, suggestion, unsuggested, outdated } = this.state;
     const now = answer && !isPending && !error ? plural(answer.tokens, "token") : "…";
     return html`
       ${outdated && html`<p class="problem" role="alert">The file has changed: your unsaved draft of <${Name} value=${outdated} /> is gone.</p>`}
       <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
       <label class="field wide-field">Description
-        <input value=${value.description ?? ""} placeholder=${plain(parent?.description ?? "for whom or what it is", 120)} autocomplete="off"
+        <input value=${value.description ?? ""} placeholder="for whom or what it is" autocomplete="off"
           onInput=${(event) => this.change({ ...value, description: event.target.value || undefined })} />
       </label>
-      <${Suggest} clients=${this.props.status?.clients} suggested=${this.suggested} failed=${this.props.failed} />
-      ${replacing &&
-      html`<${Confirm} title="This replaces your draft" button="Replace it" yes=${replacing.take} no=${() => this.setState({ replacing: null })}>
-        The draft of <${Name} value=${replacing.id} /> has changes that are not saved.
-      <//>`}
+      <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} />
+      ${unsuggested && html`<${Problem} what="Nothing is suggested." error=${unsuggested} />`}
       ${suggestion?.value === value && html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${now}</strong></p>`}
     `;
   }
 
   renderTools({ parent }, tool, row, error) {
-    const { catalog, id, value, answer, toggled, undone, suggestion } = this.state;
+    const { catalog, id, value, isPending, tried, undone, suggestion } = this.state;
     const { params, failed } = this.props;
     const { change, toggle, only, close, grid } = this;
-    const now = figures(parent?.id, answer, toggled);
+    const now = this.figures();
+    const still = isPending ? [] : tried.filter((it) => now(it).hidden);
     const used = suggestion?.id === id ? new Map(suggestion.used.map((it) => [toolKey(it), it])) : null;
     return html`
       <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => change(setCompact(id, value, event.target.checked))}>
         compact: first sentences and short schemas
       <//>
+      <div role="status">${still.length > 0 && html`<p class="problem">
+        <${Name} value=${clientName(still[0])} />${still.length > 1 ? ` and ${count(still.length - 1)} more stay` : " stays"} hidden:
+        ${" "}<${LongText} value=${now(still[0]).hidden} isSentence />. Change that in “All its settings, as JSON”.
+      </p>`}</div>
       <div class=${row ? "split" : ""}>
         <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
         ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
@@ -321,13 +349,12 @@ export class Draft extends Component {
   }
 
   /** `error`: what is wrong with the variant as a whole. */
-  renderBar(compared, error) {
-    const { id, answer, isPending, unread, lastSave } = this.state;
-    const { status, failed } = this.props;
-    const { yaml, save, discard, reread, undoSave: undo } = this;
-    return html`<${DraftBar} ...${{ answer, status, failed, yaml, error, unread, lastSave, save, discard, reread, undo }}
-      isChanged=${compared.isChanged} unready=${this.unready(compared)}>
-      <${Totals} ...${{ answer, ...compared, isPending }} error=${this.state.error} isNew=${isNew(id)} />
+  renderBar(compared, callers, error) {
+    const { save, discard, reread, undoSave: undo } = this;
+    const restore = () => this.put(this.state.dropped);
+    const all = { ...this.props, ...this.state, ...compared, callers };
+    return html`<${DraftBar} ...${{ ...all, save, discard, restore, reread, undo, error }} unready=${this.unready(compared)}>
+      <${Totals} ...${all} isNew=${isNew(this.state.id)} />
     <//>`;
   }
 }
@@ -354,22 +381,6 @@ async function inheritedTools(id, { from }, catalog) {
 /** The names in a text, one a line. */
 const names = (text) => [...new Set(text.split("\n").map((line) => line.trim()).filter(Boolean))];
 
-/** Whether an error is about the override of a tool. */
-const concerns = (error, name) => error?.message.includes(`overrides.tools.${name}`) ?? false;
-
-/**
- * What the draft makes of a tool, `{isShown, shown, tokens}`: as Vary answered last, or before that what the variant makes of
- * it. A tool that was just switched has no name and no tokens yet.
- */
-function figures(id, answer, toggled) {
-  const drafted = new Map((answer?.tools ?? []).map((it) => [toolKey(it), it]));
-  return (row) => {
-    const saved = row.variants[id];
-    const { shown, tokens } = answer ? (drafted.get(toolKey(row)) ?? {}) : { shown: saved?.name, tokens: saved?.tokens };
-    return { isShown: toggled.get(toolKey(row)) ?? typeof shown === "string", shown, tokens };
-  };
-}
-
 const Step = ({ number, title, children }) =>
   html`<section class="step"><h2><span class="step-number">${number}</span> ${title}</h2>${children}</section>`;
 
@@ -383,13 +394,23 @@ function Start({ ids, id, create }) {
     <${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, `${plain(it, 40)}${isNew(it) ? " (draft)" : ""}`])} onChange=${(variant) => replace({ variant })} />
     <form class="buttons" onSubmit=${submit}>
       <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
-      <button>Draft it</button>
+      <button>Draft a copy</button>
     </form>
   </div>`;
 }
 
+/** The clients that made calls, to choose one for which Vary suggests a variant. */
+function Suggest({ clients, suggest }) {
+  const called = clients.filter((it) => it.calls > 0 && it.client.name).map((it) => it.client.name);
+  const all = [...new Set(called)].sort((a, b) => a.localeCompare(b));
+  return all.length > 0 && html`<form class="choices" onSubmit=${suggest}>
+    <${Choice} label="or suggest one from what a client called" name="client" options=${all.map((it) => [it, plain(it, 40)])} />
+    <button>Suggest a variant</button>
+  </form>`;
+}
+
 /** The clients that get a variant: boxes for those that were seen, and a text of names or patterns. */
-function Clients({ text, seen, set }) {
+function Clients({ text, seen, callers, set }) {
   const chosen = names(text);
   // A name that is not one line cannot be in the text.
   const known = [...new Set(seen.map((it) => pattern(it.client.name ?? "")))].filter((it) => same(names(it), [it]));
@@ -398,6 +419,7 @@ function Clients({ text, seen, set }) {
   const box = (it) => html`<${CheckBox} key=${it} checked=${isChosen(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
   return html`
     ${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend><${FirstTen} all=${known.sort()} isChosen=${isChosen} show=${(some) => some.map(box)} /></fieldset>`}
+    <${Stay} callers=${callers} />
     <label class="field wide-field">Clients that get it, a name a line
       <textarea rows="2" value=${text} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => set(event.target.value)}></textarea>
     </label>
@@ -406,11 +428,9 @@ function Clients({ text, seen, set }) {
 
 /** The variant as JSON, for what has no field here. */
 class Whole extends Component {
-  typed = (event) => {
-    const text = event.target.value;
+  typed = (text) => {
     try {
-      const value = JSON.parse(text);
-      if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("a variant is an object");
+      const value = readValue({ kind: "json", schema: { type: "object" } }, text);
       this.setState({ text, typed: value, error: null });
       this.props.change(value);
     } catch (error) {
@@ -423,11 +443,9 @@ class Whole extends Component {
     const isTyped = error || typed === value;
     return html`<details class="question">
       <summary>All its settings, as JSON</summary>
-      <label class="field json">such as <code>features</code>, <code>result</code> and <code>hints</code>
-        <textarea rows="12" spellcheck=${false} value=${isTyped ? text : JSON.stringify(value, null, 2)} onInput=${this.typed}
-          ...${describedBy("whole-wrong", error)}></textarea>
-        <${Wrong} id="whole-wrong" problem=${error && `This cannot be read: ${error.message}.`} />
-      </label>
+      <${JsonField} text=${isTyped ? text : JSON.stringify(value, null, 2)} problem=${error?.message} changed=${this.typed}>
+        such as <code>features</code>, <code>result</code> and <code>hints</code>
+      <//>
     </details>`;
   }
 }

@@ -167,7 +167,7 @@ export class SchemaForm extends Component {
     const optional = all.filter((it) => !it.isRequired);
     const isLong = optional.length > 8;
     return html`
-      ${isJson && html`<${JsonField} text=${texts.get(AS_JSON)} problem=${problems.get(AS_JSON)} set=${this.set} />`}
+      ${isJson && html`<${JsonField} text=${texts.get(AS_JSON)} problem=${problems.get(AS_JSON)} changed=${(text) => this.set(AS_JSON, text)}>arguments, as JSON<//>`}
       ${!isJson && all.length === 0 && html`<p class="note">This tool declares no arguments.</p>`}
       ${!isJson && html`<div class="fields">${(isLong ? all.filter((it) => it.isRequired) : all).map(field)}</div>`}
       ${!isJson &&
@@ -186,10 +186,11 @@ export const Wrong = ({ id, problem }) => problem && html`<span class="wrong" id
 
 export const describedBy = (id, problem) => ({ "aria-invalid": problem ? "true" : undefined, "aria-describedby": problem ? id : undefined });
 
-function JsonField({ text, problem, set }) {
-  return html`<label class="field json">arguments, as JSON
-    <textarea name="arguments" rows="8" value=${text} spellcheck=${false} ...${describedBy("wrong-json", problem)}
-      onInput=${(event) => set(AS_JSON, event.target.value)}></textarea>
+/** A field for JSON, with what it is for. */
+export function JsonField({ text, problem, changed, children }) {
+  return html`<label class="field json"><span>${children}</span>
+    <textarea name="arguments" rows="10" value=${text} spellcheck=${false} ...${describedBy("wrong-json", problem)}
+      onInput=${(event) => changed(event.target.value)}></textarea>
     <${Wrong} id="wrong-json" problem=${problem} />
   </label>`;
 }

@@ -99,7 +99,7 @@ export function Filter({ label, value, onChange, hint }) {
 /** A list to choose from; `options` are values with their texts. */
 export function Choice({ label, name, value, options, onChange }) {
   return html`<label class="field">${label}
-    <select name=${name} onChange=${(event) => onChange(event.target.value)}>
+    <select name=${name} onChange=${(event) => onChange?.(event.target.value)}>
       ${options.map(([id, text]) => html`<option key=${id} value=${id} selected=${id === value}>${text}</option>`)}
     </select>
   </label>`;

@@ -40,7 +40,6 @@ const ASSETS: &[Asset] = assets! {
     "/page/diff.js" "diff.js" SCRIPT;
     "/page/dom.js" "dom.js" SCRIPT;
     "/page/draft-file.js" "draft-file.js" SCRIPT;
-    "/page/draft-suggest.js" "draft-suggest.js" SCRIPT;
     "/page/draft-tool.js" "draft-tool.js" SCRIPT;
     "/page/draft-tools.js" "draft-tools.js" SCRIPT;
     "/page/draft-value.js" "draft-value.js" SCRIPT;

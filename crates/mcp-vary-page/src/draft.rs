@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
+use crate::callers::NameRules;
 use crate::catalog::{CountedCatalog, CountedVariant};
+use crate::events::Clock;
 use crate::response::{PageAnswer, failure, json as json_answer};
 
 /// The variants and rules of the configuration as they are written, from the program that reads it.
@@ -213,20 +215,27 @@ pub(crate) fn respond(
     gateway: &Gateway,
     catalog: &CountedCatalog,
     body: &Bytes,
+    clock: Clock,
 ) -> PageAnswer {
-    let draft = serde_json::from_slice(body).map_err(|error| format!("the request: {error}"));
-    let drafted = draft.and_then(|draft: Draft| {
-        let written = source.written(&draft.id)?.map(|written| written.yaml);
-        let drafted = source.draft(&draft.id, draft.value, draft.clients.as_deref())?;
-        Ok((draft.id, written.unwrap_or_default(), drafted))
+    let read = serde_json::from_slice(body).map_err(|error| format!("the request: {error}"));
+    let answer = read.and_then(|draft: Draft| {
+        let Draft { id, value, clients } = draft;
+        let written = source.written(&id)?;
+        let drafted = source.draft(&id, value, clients.as_deref())?;
+        let yaml = written.as_ref().map_or("", |written| &written.yaml);
+        let mut answer = to_json(gateway, &id, yaml, &drafted);
+        answer["before"] = catalog.tokens(gateway, &id).unwrap_or(0).into();
+        let before = written.map(|written| written.clients).unwrap_or_default();
+        let rules = NameRules {
+            id: &id,
+            names: clients.as_deref().unwrap_or(&before),
+            written: &before,
+        };
+        answer["callers"] = rules.callers(gateway, clock);
+        Ok(answer)
     });
-    match drafted {
-        Ok((id, written, drafted)) => {
-            let before = catalog.tokens(gateway, &id).unwrap_or(0);
-            let mut answer = to_json(gateway, &id, &written, &drafted);
-            answer["before"] = before.into();
-            json_answer(&answer)
-        }
+    match answer {
+        Ok(answer) => json_answer(&answer),
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
     }
 }
@@ -240,19 +249,24 @@ pub(crate) fn to_json(
 ) -> Value {
     let listed = gateway.tools_of_variant(&drafted.config);
     let counted = listed.as_ref().map(CountedVariant::of);
+    let reasons = gateway.hidden_tools_of_variant(&drafted.config);
     let tools = gateway.servers().into_iter().flat_map(|server| {
         let tools = gateway.server_tools(&server.name).into_iter();
-        let counted = &counted;
+        let (counted, reasons) = (&counted, &reasons);
         tools.map(move |(name, _)| {
             let shown = counted
                 .as_ref()
                 .and_then(|counted| counted.shown(&server.name, &name));
             let (shown, tokens) = shown.unzip();
+            let key = (server.name.clone(), name);
+            let hidden = reasons.get(&key);
             json!({
-                "server": server.name,
-                "name": name,
+                "server": key.0,
+                "name": key.1,
                 "shown": shown,
                 "tokens": tokens.unwrap_or(0),
+                "hidden": hidden.map(|hidden| &hidden.detail),
+                "isLocked": hidden.is_some_and(|hidden| hidden.is_locked),
             })
         })
     });

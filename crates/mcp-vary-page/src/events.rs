@@ -55,7 +55,7 @@ struct LastCalls<'a> {
 
 /// A call, and when it ended.
 #[derive(Serialize)]
-struct ShownCall<'a> {
+pub(crate) struct ShownCall<'a> {
     #[serde(flatten)]
     call: &'a FinishedCall,
     /// Seconds since 1970-01-01 UTC.
@@ -63,7 +63,7 @@ struct ShownCall<'a> {
 }
 
 impl<'a> ShownCall<'a> {
-    fn new(call: &'a FinishedCall, clock: Clock) -> Self {
+    pub(crate) fn new(call: &'a FinishedCall, clock: Clock) -> Self {
         let at = ended_at(call, clock);
         Self { call, at }
     }

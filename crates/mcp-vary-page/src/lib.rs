@@ -6,7 +6,7 @@
 //! | what answers a browser? | a [`GatewayPage`], which the program gives to its `Operator` |
 //! | what costs how many tokens, and where? | `GET /api/catalog`, in the figures of `vary inspect --json` |
 //! | how do the arms of experiments compare? | `GET /api/experiments`, in the figures of `vary experiment` |
-//! | what would a change of a variant list? | `POST /api/draft`, by the [`VariantSource`] of the program |
+//! | what would a change of a variant list, and who keeps another one? | `POST /api/draft`, by the [`VariantSource`] of the program |
 //! | what would suffice for a client? | `GET /api/suggest`, with the [`Usage`] of `vary suggest` |
 //! | how is it written into the file, and undone? | `POST /api/save` and `POST /api/undo`, unless writes are off |
 //! | which save can be undone? | `lastSave` of `GET /api/variant` |
@@ -21,6 +21,7 @@
 
 mod assets;
 mod call;
+mod callers;
 mod catalog;
 mod draft;
 mod events;

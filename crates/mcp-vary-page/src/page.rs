@@ -159,7 +159,7 @@ impl GatewayPage {
             Data::Rules => draft::rules(&*variants),
             Data::Save => draft::save(&*variants, &body),
             Data::Undo => draft::answer_to_write(variants.undo()),
-            _ => draft::respond(&*variants, gateway, &catalog, &body),
+            _ => draft::respond(&*variants, gateway, &catalog, &body, clock),
         });
         let answer = answered.await;
         let Some(operator) = gateway.operator() else {

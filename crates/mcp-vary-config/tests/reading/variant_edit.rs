@@ -237,6 +237,46 @@ fn clients_get_a_variant_by_rules_before_all_others() {
 }
 
 #[test]
+fn a_rule_for_the_same_name_is_replaced_where_it_decides() {
+    let others = "  - {name: \"x*\", variant: all}\n";
+    let of = |rules: &str| format!("variants:\n  all: {{}}\n  few: {{}}\nclients:\n{rules}");
+    let known = "  - {name: claude-code, variant: all} # mine\n";
+    let given = known.replace("variant: all", "variant: few");
+    let before = of(&format!("{others}{known}"));
+    gives(&before, &["claude-code"], &of(&format!("{others}{given}")));
+    let lines = "  - name: claude-code # mine\n    variant: all # theirs\n";
+    let first = of(&format!("{}{others}", lines.replace(": all", ": few")));
+    gives(&of(&format!("{lines}{others}")), &["claude-code"], &first);
+    // Behind a rule that matches the client, or that may, it would not decide.
+    let new = "  - {name: claude-code, variant: few}\n";
+    for earlier in [
+        "  - {name: \"Claude*\", variant: all}\n",
+        "  - {headers: {X-Team: a}, variant: all}\n",
+    ] {
+        let without = of(&format!("{new}{earlier}    # mine\n"));
+        gives(
+            &of(&format!("{earlier}{known}")),
+            &["claude-code"],
+            &without,
+        );
+    }
+    let more = "  - {name: claude-code, version: 1.*, variant: all}\n";
+    gives(&of(more), &["claude-code"], &of(&format!("{new}{more}")));
+    let earlier = "  - {name: \"claude*\", result: content}\n";
+    let after = of(&format!("{earlier}{given}"));
+    gives(&of(&format!("{earlier}{known}")), &["claude-code"], &after);
+}
+
+#[test]
+fn rules_of_clients_are_shown_only_where_they_change() {
+    let value = json!({"from": "compact"});
+    let edit = VariantEdit::new("x", RULES, "few", &value, None).unwrap();
+    let hidden = "…\n".repeat(6);
+    let shown = "variants:\n  all: {}\n  few: {} # mine\n";
+    assert_eq!(edit.shown_before, format!("{hidden}{shown}"));
+}
+
+#[test]
 fn rules_of_clients_come_and_go_with_their_key() {
     let before = "variants: {few: {}}\nservers: {}";
     let after = "variants: {few: {}}\nservers: {}\nclients:\n  - {name: cursor, variant: few}";

@@ -92,7 +92,10 @@ async fn a_draft_shows_what_it_would_list() {
     let tool = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
     let odd = json!({"shown": "peculiar", "server": "places"});
     assert_members(tool("odd"), &odd);
-    let bound = json!({"server": "places", "name": "bound", "shown": null, "tokens": 0});
+    let bound = json!({
+        "server": "places", "name": "bound", "shown": null, "tokens": 0,
+        "hidden": "`tools.exclude[0]` (`bound`) matches the tool", "isLocked": false,
+    });
     assert_eq!(tool("bound"), &bound);
     let (tokens, before) = (draft["tokens"].as_u64(), draft["before"].as_u64());
     assert!(tokens < before && tokens > Some(0), "{draft}");
@@ -120,6 +123,40 @@ async fn a_draft_shows_what_it_would_list() {
     let mut odd = catalog["tools"].as_array().unwrap().iter();
     let odd = odd.find(|tool| tool["name"] == "odd").unwrap();
     assert_eq!(odd["variants"]["reader"]["name"], "strange");
+}
+
+#[tokio::test]
+async fn a_draft_says_what_hides_a_tool_and_whether_its_box_can_list_it() {
+    let other = places_server::start(Era::Modern).await;
+    let second = format!("  other: {{url: {:?}}}\n", other.url);
+    let shown = Shown::with(&second).await;
+    let hidden = async |value: Value, server: &str, name: &str| {
+        let draft = json!({"id": "mine", "value": value});
+        let draft = shown.post("/api/draft", &draft).await.json();
+        let mut tools = draft["tools"].as_array().unwrap().iter();
+        let found = tools.find(|tool| tool["server"] == server && tool["name"] == name);
+        let tool = found.unwrap();
+        (tool["hidden"].clone(), tool["isLocked"].clone())
+    };
+    let some = json!({"servers": ["places"], "tools": ["places_odd"]});
+    let by_servers = json!("its `servers` do not have `other`");
+    let in_other = hidden(some.clone(), "other", "odd").await;
+    assert_eq!(in_other, (by_servers, json!(true)));
+    let by_tools = json!("no entry of its `tools.include` matches the tool");
+    let not_included = hidden(some.clone(), "places", "say").await;
+    assert_eq!(not_included, (by_tools, json!(false)));
+    let listed = hidden(some, "places", "odd").await;
+    assert_eq!(listed, (Value::Null, json!(false)));
+    for (rule, is_locked) in [
+        (json!("sa*"), true),
+        (json!({"name": "say", "server": "places"}), false),
+        (json!({"name": "say", "readOnlyHint": false}), true),
+        (json!("*"), false),
+    ] {
+        let value = json!({"tools": {"exclude": [rule]}});
+        let (_, locked) = hidden(value, "places", "say").await;
+        assert_eq!(locked, json!(is_locked), "{rule}");
+    }
 }
 
 #[tokio::test]
@@ -178,6 +215,49 @@ async fn a_draft_shows_the_rules_of_its_clients() {
     let same = json!({"id": "reader", "value": value, "clients": ["cursor"]});
     let draft = shown.post("/api/draft", &same).await.json();
     assert_eq!(draft["diff"], "", "{draft}");
+}
+
+#[tokio::test]
+async fn a_draft_names_the_callers_who_keep_another_variant() {
+    const CLIENTS: &str =
+        "clients:\n  - {name: \"rob*\", variant: second}\n  - {name: robot, variant: reader}\n";
+    const PIN: &str = "access:\n  - {name: all, when: {anyone: on}, allow: [\"*\"]}\n  - {name: auditors, when: {anyone: on}, variant: second, pin: on}\n";
+    let by_rule = |rule: &str| json!({"variant": "second", "by": "rule", "rule": rule});
+    let by_pin = json!({"variant": "second", "by": "pin", "rule": "auditors"});
+    for (rules, id, clients, now, stays) in [
+        (CLIENTS, "reader", None, by_rule("clients[0]"), true),
+        (
+            CLIENTS,
+            "reader",
+            Some(json!(["R?bot"])),
+            by_rule("clients[0]"),
+            false,
+        ),
+        (CLIENTS, "second", None, by_rule("clients[0]"), false),
+        (PIN, "reader", Some(json!(["robot"])), by_pin, true),
+    ] {
+        let shown = Shown::with(&format!("{VARIANTS}{rules}")).await;
+        let call = json!({"name": "odd", "arguments": {"n": 1}});
+        shown.client_asks("tools/call", call).await;
+        until(async || {
+            let calls = shown.get("/api/last-calls").await.json();
+            calls["calls"].as_array().unwrap().len() == 1
+        })
+        .await;
+        let written = shown.get(&format!("/api/variant?id={id}")).await.json();
+        let mut draft = json!({"id": id, "value": written["value"]});
+        if let Some(clients) = clients {
+            draft["clients"] = clients;
+        }
+        let callers = shown.post("/api/draft", &draft).await.json()["callers"].clone();
+        assert_eq!(callers.as_array().unwrap().len(), 1, "{rules}: {callers}");
+        let client = json!({"name": "robot", "version": "7"});
+        let expected = json!({"client": client, "now": now, "stays": stays});
+        assert_members(&callers[0], &expected);
+        draft["clients"] = json!(["other*"]);
+        let others = shown.post("/api/draft", &draft).await.json()["callers"].clone();
+        assert_eq!(others, json!([]), "{rules}");
+    }
 }
 
 /// OP-9: the token of the page does not let its holder read environment variables or files of the gateway.
@@ -262,7 +342,8 @@ async fn a_variant_is_suggested_from_what_a_client_called() {
     let passed = newest.as_f64().unwrap() - since.as_f64().unwrap();
     assert!(passed > 0.04, "it is the time of the first call: {passed}");
     let expected = json!({
-        "id": "robot", "calls": 2, "tools": 1, "value": {"tools": ["odd"]}, "yaml": "robot:\n  tools: [odd]\n",
+        "id": "robot", "calls": 2, "tools": 1, "value": {"from": "standard", "tools": ["odd"]},
+        "yaml": "robot:\n  from: standard\n  tools: [odd]\n", "clients": [],
     });
     assert_members(&suggested, &expected);
     let used = json!([{"server": "places", "name": "odd", "calls": 2, "people": 0}]);

@@ -281,9 +281,13 @@ impl Edits<'_> {
         }
     }
 
-    /// New items at the beginning are written before the first one, all others after the last.
+    /// New items at the beginning are written before the first one, all others after the last. A table with the `name` of the
+    /// one that it replaces is written in its place.
     fn list(&mut self, items: &[Spanned], before: &[Json], after: &[Json]) {
-        let new_first = after.iter().take_while(|item| !before.contains(item));
+        let replaces = |new: &Json, old: &Json| have_one_name(old, new) && !after.contains(old);
+        let replaces_first = |item: &Json| before.first().is_some_and(|old| replaces(item, old));
+        let is_new = |item: &&Json| !before.contains(item) && !replaces_first(item);
+        let new_first = after.iter().take_while(is_new);
         let (first_items, others) = after.split_at(new_first.count());
         let members: Vec<_> = items.iter().map(|item| item.range.clone()).collect();
         let first = members.first().map_or(0, |first| first.start);
@@ -294,11 +298,25 @@ impl Edits<'_> {
             self.all.push((start..start, self.item_line(indent, item)));
         }
         let mut wanted = others.iter().peekable();
-        let stays = before.iter().map(|item| wanted.next_if_eq(&item).is_some());
-        let removed: Vec<_> = stays.map(|stays| !stays).collect();
+        let mut removed = Vec::new();
+        for (item, old) in items.iter().zip(before) {
+            let next = wanted.next_if(|new| *new == old || replaces(new, old));
+            removed.push(next.is_none());
+            if let Some(new) = next.filter(|new| *new != old) {
+                self.item(item, old, new);
+            }
+        }
         self.remove(&members, &removed);
         for item in wanted {
             self.append(&members, self.item_line(indent, item));
+        }
+    }
+
+    /// Changes an item where it is written.
+    fn item(&mut self, item: &Spanned, before: &Json, after: &Json) {
+        match (&item.content, before, after) {
+            (Content::Table(_), Json::Object(old), Json::Object(new)) => self.table(item, old, new),
+            _ => self.all.push((item.range.clone(), yaml_text::flow(after))),
         }
     }
 
@@ -401,6 +419,12 @@ impl Edits<'_> {
         let before = self.file.text.get(line_start(self.file.text, at)..at);
         before.map_or(0, |text| text.chars().count())
     }
+}
+
+/// Whether two tables have the same `name`.
+fn have_one_name(one: &Json, other: &Json) -> bool {
+    let name = one.get("name");
+    name.is_some() && name == other.get("name")
 }
 
 /// Whether the value is written in the line of its key.
