@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_config::{
-    FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
+    File, FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
 };
+use mcp_vary_gateway::{Gateway, ServerReport};
 use mcp_vary_page::{
-    DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenRule, WrittenVariant,
+    DraftedFile, DraftedVariant, SetupProblem, VariantSave, VariantSource, WrittenRule,
+    WrittenVariant,
 };
 use serde_json::Value;
 
+use crate::commands::config::check::unmatched_rules;
 use crate::commands::connect::file::ClientFile;
 use crate::file;
+use crate::serving::start_report::root_note;
 
 /// The variants of the file as it is now; those that are built in without a file.
 #[derive(Debug)]
@@ -60,6 +64,57 @@ impl ServedVariants {
                 Err(format!("{name} cannot be read: {why}"))
             }
         }
+    }
+
+    /// The file as it is now; `None` without one.
+    fn file(&self) -> Result<Option<File>, String> {
+        let (Some(path), Some((name, text))) = (&self.path, self.text()?) else {
+            return Ok(None);
+        };
+        let secrets = SecretFiles::beside(path);
+        let file = file::parse(&name, &text, &self.only, &secrets, None);
+        file.map(Some)
+            .map_err(|all| file::invalid_file(&all).to_string())
+    }
+
+    /// What the file notes itself, and what the lists of the servers show, from the top of the file.
+    fn problems_of(&self, file: &File, gateway: &Gateway) -> Vec<SetupProblem> {
+        let servers = gateway.servers();
+        let is_read =
+            |server: &ServerReport| server.handshake.is_some() && server.failed_lists.is_empty();
+        let are_read = self.only.is_empty() && servers.iter().all(is_read);
+        let own = file.notes.iter().map(|note| (note.clone(), None, true));
+        let variants = gateway.unmatched_overrides().into_iter();
+        let of_variants = variants.map(|(id, found)| {
+            let note = file.places.diagnostic(&id, &found);
+            (note, Some(id.to_string()), true)
+        });
+        let rules = unmatched_rules(file, gateway).into_iter();
+        let of_rules = rules.map(|note| (note, None, are_read));
+        let mut notes: Vec<_> = own.chain(of_variants).chain(of_rules).collect();
+        notes.sort_by_key(|(note, ..)| note.at);
+        // One entry of the file can match nothing on several servers.
+        notes.dedup();
+        let problems = notes.into_iter().map(|(note, variant, is_certain)| {
+            let fix = note.fix.unwrap_or_default();
+            SetupProblem {
+                place: format!("{}:{}", file.name, note.at.line),
+                what: format!("`{}` {}", note.key, note.what),
+                // A guard, such as a pattern of `deny`, is for what servers add later.
+                is_note: !is_certain || fix.starts_with("it will "),
+                fix,
+                variant,
+            }
+        });
+        let root = root_note(&file.servers).map(|note| {
+            let (what, fix) = note.split_once("; ").unwrap_or((note, ""));
+            SetupProblem {
+                what: what.replace("warning: ", ""),
+                fix: fix.to_owned(),
+                ..SetupProblem::default()
+            }
+        });
+        problems.chain(root).collect()
     }
 
     /// The file, if it has this digest and can be replaced.
@@ -138,6 +193,17 @@ impl VariantSource for ServedVariants {
             line: rule.at.line,
         });
         Ok(written.collect())
+    }
+
+    fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem> {
+        match self.file() {
+            Ok(file) => file.map_or_else(Vec::new, |file| self.problems_of(&file, gateway)),
+            Err(what) => vec![SetupProblem {
+                what,
+                fix: "correct the file: Vary cannot reload it, nor start with it".to_owned(),
+                ..SetupProblem::default()
+            }],
+        }
     }
 
     fn draft(
