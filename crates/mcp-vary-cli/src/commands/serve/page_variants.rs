@@ -1,5 +1,6 @@
 //! The variants and rules of the served file for the operator's page.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mcp_vary_base::io_error;
@@ -114,7 +115,40 @@ impl ServedVariants {
                 ..SetupProblem::default()
             }
         });
-        problems.chain(root).collect()
+        problems
+            .chain(root)
+            .chain(self.unused_rules(gateway))
+            .collect()
+    }
+
+    /// The rules of `clients` that gave no client its variant, once clients called tools.
+    fn unused_rules(&self, gateway: &Gateway) -> Vec<SetupProblem> {
+        let clients = gateway.status().clients;
+        let has_calls = clients.iter().any(|client| client.calls > 0);
+        let used: BTreeSet<_> = clients
+            .into_iter()
+            .filter_map(|client| client.rule)
+            .collect();
+        let rules = self.rules().unwrap_or_default().into_iter();
+        let unused = rules.filter(|rule| {
+            let gives_variant =
+                rule.name.starts_with("clients[") && rule.text.contains("variant: ");
+            has_calls && gives_variant && !used.contains(&rule.name)
+        });
+        let problems = unused.map(
+            |WrittenRule {
+                 name,
+                 text,
+                 file,
+                 line,
+             }| SetupProblem {
+                place: format!("{file}:{line}"),
+                what: format!("`{name}` gave no client its variant since Vary started: `{text}`"),
+                fix: "correct the rule, move it up, or remove it".to_owned(),
+                ..SetupProblem::default()
+            },
+        );
+        problems.collect()
     }
 
     /// The file, if it has this digest and can be replaced.
