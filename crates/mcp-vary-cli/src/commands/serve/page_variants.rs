@@ -121,10 +121,10 @@ impl ServedVariants {
             .collect()
     }
 
-    /// The rules of `clients` that gave no client its variant, once clients called tools.
+    /// The rules of `clients` that gave no client its variant, once clients made some calls.
     fn unused_rules(&self, gateway: &Gateway) -> Vec<SetupProblem> {
         let clients = gateway.status().clients;
-        let has_calls = clients.iter().any(|client| client.calls > 0);
+        let calls: u64 = clients.iter().map(|client| client.calls).sum();
         let used: BTreeSet<_> = clients
             .into_iter()
             .filter_map(|client| client.rule)
@@ -133,7 +133,7 @@ impl ServedVariants {
         let unused = rules.filter(|rule| {
             let gives_variant =
                 rule.name.starts_with("clients[") && rule.text.contains("variant: ");
-            has_calls && gives_variant && !used.contains(&rule.name)
+            calls >= FEWEST_CALLS && gives_variant && !used.contains(&rule.name)
         });
         let problems = unused.map(
             |WrittenRule {
@@ -303,6 +303,8 @@ impl VariantSource for ServedVariants {
     }
 }
 
+/// The calls of clients after which a rule that none of them met is probably a mistake.
+const FEWEST_CALLS: u64 = 20;
 const NO_FILE: &str = "this gateway has no file to write to; copy the entry into one";
 const NO_SAVE: &str =
     "nothing to undo: no variant was saved since Vary started, or since the last undo";
