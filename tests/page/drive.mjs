@@ -596,7 +596,7 @@ await check("what was not checked has the reason, and what was refused without p
   const unchecked = other.page.locator("section", { has: other.page.getByRole("heading", { name: "Not checked, or for later" }) }).locator("li");
   await unchecked.first().waitFor({ timeout: 5_000 });
   equal((await unchecked.allTextContents()).map((it) => it.replaceAll(/\s+/g, " ").trim()), [
-    "Parts of variants that match nothing, and names that collide: not certain while tickets is down, broken is down.",
+    "Parts of variants that match nothing, and names that collide: not checked in full while tickets is down, broken is down.",
     "Calls from before the start of Vary: set audit in the configuration to keep them in a file.",
     "vary.yaml:70 access[0].deny[0] matches nothing now: drop_*; it will deny what the servers add later.",
   ], "the list");

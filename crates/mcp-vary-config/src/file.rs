@@ -366,9 +366,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     listener.public_url = public_url.cloned();
     ranking::model::check(reader, &field, &draft.config);
     admin_readers::check(reader, &field, draft.authentication.is_given());
-    let has_authentication = draft.config.authentication.is_some();
     let rates = std::mem::take(&mut draft.rates);
-    draft.config.rates = rates.finish(reader, &field, has_authentication);
+    draft.config.rates = rates.finish(reader, &field, draft.config.authentication.is_some());
     access::check_clients(reader, &field, &draft.config);
     let has_principals = draft.authentication.is_given() || draft.config.stdio_principal.is_some();
     draft

@@ -85,7 +85,7 @@ const Found = ({ title, note, rows, label, columns }) => html`<section>
 function Unchecked({ status, notes = [] }) {
   const unread = unreadLists(status.servers);
   const reasons = [
-    unread && html`Parts of variants that match nothing, and names that collide: not certain while ${unread}`,
+    unread && html`Parts of variants that match nothing, and names that collide: not checked in full while ${unread}`,
     !status.audit && html`Calls from before the start of Vary: set <code>audit</code> in the configuration to keep them in a file`,
     ...notes.map(({ place, what, fix }) => html`<${Place} ...${{ place }} /> <${Sentence} value=${what} />; ${
       unread && !fix.startsWith("it will ") ? html`not certain while ${unread}` : html`<${Sentence} value=${fix} />`}`),

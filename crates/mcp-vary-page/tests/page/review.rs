@@ -30,7 +30,7 @@ clients: [{name: robot, variant: old}]
     }]);
     assert_eq!(review["deprecated"], expected);
     let unmatched = json!([{
-        "place": "vary.yaml:8", "what": "`variants.old.tools.exclude[0]` matches nothing now: `nothing_*`",
+        "place": "vary.yaml:9", "what": "`variants.old.tools.exclude[0]` matches nothing now: `nothing_*`",
         "fix": "it will exclude what the servers add later", "variant": "old", "isNote": true,
     }]);
     assert_eq!(review["setup"], unmatched);

@@ -84,7 +84,7 @@ impl ServedVariants {
         let is_read =
             |server: &ServerReport| server.handshake.is_some() && server.failed_lists.is_empty();
         let are_read = self.only.is_empty() && servers.iter().all(is_read);
-        let own = file.notes.iter().map(|note| (note.clone(), None, true));
+        let noted = file.notes.iter().map(|note| (note.clone(), None, true));
         let variants = gateway.unmatched_overrides().into_iter();
         let of_variants = variants.map(|(id, found)| {
             let note = file.places.diagnostic(&id, &found);
@@ -92,7 +92,7 @@ impl ServedVariants {
         });
         let rules = unmatched_rules(file, gateway).into_iter();
         let of_rules = rules.map(|note| (note, None, are_read));
-        let mut notes: Vec<_> = own.chain(of_variants).chain(of_rules).collect();
+        let mut notes: Vec<_> = noted.chain(of_variants).chain(of_rules).collect();
         notes.sort_by_key(|(note, ..)| note.at);
         // One entry of the file can match nothing on several servers.
         notes.dedup();
