@@ -45,7 +45,7 @@ export class Review extends Component {
       <div class="review">
         ${found.map((table) => html`<${Found} key=${table.label} ...${table} />`)}
         <${Unchecked} ...${{ status, notes: setup.get(true) }} />
-        ${fine.length > 0 && html`<p class="fine">Nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
+        ${fine.length > 0 && html`<p class="fine figures">Nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
       </div>
     `;
   }
