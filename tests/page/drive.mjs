@@ -641,7 +641,7 @@ await check("a call of a tool that is not listed says that Vary answered, and wh
   equal(next, [
     [tool, "draft of read-only, draft of few"],
     ["tickets_list", "tickets is down"],
-    ["git_loog", "no server lists it; meant is probably git_log"],
+    ["git_loog", "no server lists it; did the client mean git_log?"],
   ], "what is to do");
   await rows.getByRole("link", { name: "1: show calls of tickets_list" }).click({ timeout: 5_000 });
   const outcome = other.page.locator(".calls .grid tbody .outcome");

@@ -45,7 +45,7 @@ export class Review extends Component {
       <div class="review">
         ${found.map((table) => html`<${Found} key=${table.label} ...${table} />`)}
         <${Unchecked} ...${{ status, notes: setup.get(true) }} />
-        ${fine.length > 0 && html`<p class="fine figures">Nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
+        ${fine.length > 0 && html`<p class="fine figures">Checked, with nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
       </div>
     `;
   }
@@ -177,7 +177,7 @@ function unlistedRow({ target, calls, status, catalog, meant = {} }) {
   const next = [
     down && html`<code>${name(down.name)}</code> is down`,
     lacking.length > 0 && lacking.map((variant, at) => html`${at > 0 && ", "}${draft(variant)}`),
-    catalog && !tool && html`no server lists it${Object.hasOwn(meant, target) && html`; meant is probably <code>${name(meant[target])}</code>`}`,
+    catalog && !tool && html`no server lists it${Object.hasOwn(meant, target) && html`; did the client mean <code>${name(meant[target])}</code>?`}`,
     tool && "its list has it now",
   ];
   return [callCount({ ...NOT_LISTED, tool: target }, `calls of ${target}`), name(target), next.find(Boolean), callersOf(calls), timeOfDay(calls[0].at)];

@@ -208,10 +208,8 @@ impl GatewayPage {
             }
             Data::Review => {
                 let source = self.variants.clone();
-                apart(gateway, move |gateway| {
-                    review::respond(gateway, source.as_deref())
-                })
-                .await
+                let read = move |gateway: &Gateway| review::respond(gateway, source.as_deref());
+                apart(gateway, read).await
             }
             Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
             Data::Explain => {
