@@ -628,7 +628,7 @@ await check("a hostile change of a server hides none, and its long text is cut",
 await check("a call of a tool that is not listed says that Vary answered, and which server is down, which drafts can add it or what was meant", async () => {
   const call = { at: Date.now() / 1000, method: "tools/call", outcome: "error", code: -32602, error: "Unknown tool", isUnknownTool: true, client: { name: "claude-code" }, reason: "rule", durationMs: 1, bytesIn: 1, bytesOut: 1 };
   const { tools } = await ask("/api/catalog");
-  const hidden = tools.find(({ variants }) => variants.standard && !variants.few && !variants["read-only"]) ?? missing("a tool that two variants hide");
+  const hidden = tools.find(({ name, variants }) => name.length < 32 && variants.standard && !variants.few && !variants["read-only"]) ?? missing("a tool that two variants hide");
   const tool = hidden.variants.standard.name;
   const targets = [["tickets_list", "few"], [tool, "read-only"], [tool, "few"], ["git_loog", "few"]];
   const calls = targets.map(([target, variant], at) => ({ ...call, id: 9 - at, target, variant }));
