@@ -530,68 +530,123 @@ await check("the numbers of tools come before the steps, and the list shows thos
   equal(await rows(), String(tools.length + 1), "rows of all");
 });
 
-await check("problems have numbers that lead to the calls behind them, and the tab has the number of servers", async () => {
+/** Opens the view of problems for which the paths have other answers. */
+async function problemsWith(answers, options) {
+  const other = await Visitor.open(browser, await newAddress(address, token), options);
+  for (const [path, json] of Object.entries(answers)) await other.page.route(`**${path}`, (route) => route.fulfill({ json }));
+  await other.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
+  await other.page.reload();
+  await other.view("/review");
+  return other;
+}
+
+const setup = [
+  { place: "/etc/vary/vary.yaml:61", what: "`access[3].when` applies to nobody: no key of `auth.keys` has `groups: qa`", fix: "give it to the `claims` of a key, or remove the rule", variant: null, isNote: false },
+  { place: "/etc/vary/vary.yaml:20", what: "`variants.few.tools[0]` matches nothing: `qa_*`", fix: "did you mean `git_*`?", variant: "few", isNote: false },
+  { place: "/etc/vary/vary.yaml:70", what: "`access[0].deny[0]` matches nothing now: `drop_*`", fix: "it will deny what the servers add later", variant: null, isNote: true },
+];
+
+await check("servers that are down have their reason, their last lines and a button", async () => {
   await visitor.first();
-  const { servers } = await ask("/api/status");
-  const failing = servers.find(({ calls }) => calls?.errors > 0) ?? missing("a server with errors");
-  const down = servers.filter(({ state }) => state === "down");
-  const withErrors = servers.filter(({ state, calls }) => state === "up" && calls?.errors > 0);
-  equal(await visitor.text("nav .badge"), String(down.length + withErrors.length), "the number");
-  const label = `${down.length} servers down, ${withErrors.length} with errors`;
-  equal(await page.getByRole("navigation").getByRole("img").getAttribute("aria-label"), label, "what it counts");
   await visitor.click("nav a", { hasText: "Problems" });
   const problem = (name) => page.getByRole("list", { name: "Server problems" }).locator("li", { hasText: name });
   holds((await problem("tickets").innerText()).includes("no-such-program-of-tickets"), "why it is down");
   equal(await problem("broken").locator("pre").innerText(), "the <b>database</b> is locked", "its last lines");
   // There is none while Vary itself tries.
   await problem("broken").getByRole("button", { name: "Try now: broken" }).waitFor({ timeout: 30_000 });
-  await page.getByRole("link", { name: `: show errors of ${failing.name}` }).click({ timeout: 5_000 });
-  equal(new URL(page.url()).hash, `#/now?server=${failing.name}&outcome=error`, "the link");
 });
 
-await check("while servers are down, what needs their lists has no tick", async () => {
-  await visitor.view("/review");
-  for (const label of ["Parts of variants that match nothing", "Names that collide"]) {
-    const line = page.locator(".fine li", { hasText: label });
-    equal(await line.innerText(), `${label}: not checked while tickets is down, broken is down.`, "the text");
-    equal(await line.getAttribute("class"), "faint", "its class");
-  }
-});
-
-await check("what is not known is one card, and the server with the most errors is first", async () => {
-  const other = await Visitor.open(browser, await newAddress(address, token));
-  const review = { ...(await ask("/api/review")), denials: null, credentials: null, refusedCredentials: { count: 3, lastSecondsAgo: 40 } };
-  await other.page.route("**/api/review", (route) => route.fulfill({ json: review }));
-  const failing = (name, count) => ({ name, state: "up", since: 9, tools: 1, calls: { count, errors: 4 } });
-  const servers = [failing("seldom", 400), failing("often", 5), status.servers.find(({ state }) => state === "down")];
-  await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, servers, audit: undefined } }));
-  await other.page.reload();
-  await other.view("/review");
-  const card = other.page.locator("section", { has: other.page.getByRole("heading", { name: "Not known" }) }).locator("li");
-  const texts = await card.allTextContents();
-  equal(texts.filter((text) => !text.includes(": not checked while ")), [
-    "Requests that access rules denied: only metrics count these. Set probes in the configuration to see them.",
-    "Calls from before the start of Vary: set audit in the configuration to keep them in a file.",
-  ], "the card");
-  const refused = await other.page.getByRole("row", { name: "not known without `probes`; the last one at" }).textContent();
-  holds(refused.startsWith("3"), refused);
+await check("the tab has the number of servers and settings that need an action, as the view has it, and few failed calls do not", async () => {
+  const server = (name, count, errors) => ({ name, state: "up", since: 9, tools: 1, calls: { count, errors } });
+  const down = status.servers.find(({ state }) => state === "down");
+  const servers = [server("few", 9, 2), server("seldom", 400, 12), server("much", 100, 20), server("often", 10, 4), down];
+  const review = { ...(await ask("/api/review")), setup };
+  const other = await problemsWith({ "/api/status": { ...status, servers }, "/api/review": review });
+  const label = "1 server down, 2 failing often, 2 settings";
+  await other.page.getByText(`5 need an action: ${label}.`).waitFor({ timeout: 5_000 });
+  equal(await other.text("nav .badge"), "5", "the number");
+  equal(await other.page.getByRole("navigation").getByRole("img").getAttribute("aria-label"), label, "what it counts");
   const names = await other.page.getByRole("list", { name: "Server problems" }).locator("li strong").allTextContents();
-  equal(names.slice(-2), ["often", "seldom"], "the servers");
+  equal(names.slice(-2), ["much", "often"], "the worst first");
+  await other.page.getByRole("link", { name: "20: show errors of much" }).click({ timeout: 5_000 });
+  equal(new URL(other.page.url()).hash, "#/now?server=much&outcome=error", "the link");
   await other.page.context().close();
 });
 
-await check("a call of a tool that is not listed says that Vary answered, and which server is down", async () => {
-  const other = await Visitor.open(browser, await newAddress(address, token));
-  const call = { id: 1, at: Date.now() / 1000, method: "tools/call", target: "tickets_list", outcome: "error", code: -32602, error: "Unknown tool: tickets_list", isUnknownTool: true };
-  const calls = [{ ...call, client: { name: "claude-code" }, variant: "compact", reason: "rule", durationMs: 1, bytesIn: 1, bytesOut: 1 }];
-  await other.page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls } }));
-  await other.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
-  await other.page.reload();
-  await other.view("/review");
-  const row = other.page.getByRole("region", { name: "Calls of tools that are not in the client’s list" }).locator("tbody tr");
-  await row.getByText("tickets is down").waitFor({ timeout: 30_000 });
-  equal(await row.locator("td").allTextContents().then((all) => all.toSpliced(2, 1).map((it) => it.trim())), ["tickets_list", "claude-code", "tickets is down"], "what is to do");
-  await row.getByRole("link", { name: "1: show calls of tickets_list" }).click({ timeout: 5_000 });
+await check("each setting to change has its place and what to do in sight, on a phone, too", async () => {
+  for (const width of [1400, 390]) {
+    const other = await problemsWith({ "/api/review": { ...(await ask("/api/review")), setup } }, { viewport: { width, height: 900 } });
+    const rows = other.page.getByRole("region", { name: "Settings to change" }).locator("tbody tr");
+    await rows.first().waitFor({ timeout: 5_000 });
+    const texts = (await rows.allTextContents()).map((it) => it.replaceAll(/\s+/g, " ").trim());
+    equal(texts, [
+      "access[3].when applies to nobody: no key of auth.keys has groups: qavary.yaml:61give it to the claims of a key, or remove the rule",
+      "variants.few.tools[0] matches nothing: qa_*vary.yaml:20did you mean git_*? (draft of few)",
+    ], "the rows");
+    const ends = await rows.locator(":is(th, td)").evaluateAll((all) => all.map((it) => it.getBoundingClientRect().right));
+    holds(ends.every((it) => it <= width), `${width}: the cells end at ${ends}`);
+    await isAccessible(other.page);
+    await other.page.screenshot({ path: join(folder, `settings-${width}.png`), fullPage: true });
+    await other.page.context().close();
+  }
+});
+
+await check("what was not checked has the reason, and what was refused without probes is one table", async () => {
+  const review = { ...(await ask("/api/review")), setup, denials: null, credentials: null, limits: [{ limit: "bursts", count: 7 }], refusedCredentials: { count: 3, lastSecondsAgo: 40 } };
+  const denied = { at: Date.now() / 1000, method: "tools/call", target: "drop", outcome: "denied", rule: "access[0]", durationMs: 1, bytesIn: 1, bytesOut: 1 };
+  const calls = ["ann", "ann", undefined].map((principal, at) => ({ ...denied, id: 3 - at, principal }));
+  const other = await problemsWith({ "/api/status": { ...status, audit: undefined }, "/api/review": review, "/api/last-calls": { calls } });
+  const unchecked = other.page.locator("section", { has: other.page.getByRole("heading", { name: "Not checked, or for later" }) }).locator("li");
+  await unchecked.first().waitFor({ timeout: 5_000 });
+  equal((await unchecked.allTextContents()).map((it) => it.replaceAll(/\s+/g, " ").trim()), [
+    "Parts of variants that match nothing, and names that collide: not checked in full while tickets is down, broken is down.",
+    "Calls from before the start of Vary: set audit in the configuration to keep them in a file.",
+    "vary.yaml:70 access[0].deny[0] matches nothing now: drop_*; it will deny what the servers add later.",
+  ], "the list");
+  const rows = other.page.getByRole("region", { name: "Refused" }).locator("tbody tr");
+  await rows.getByText("gateway.yaml:28").waitFor({ timeout: 5_000 });
+  const cells = await rows.evaluateAll((all) => all.map((row) => [...row.cells].map((it) => it.textContent.replaceAll(/\s+/g, " ").trim())));
+  equal(cells.find(([, by]) => by.startsWith("access[0]")).toSpliced(1, 1), ["3", "ann 2, no person 1", "3"], "the rule");
+  equal(cells.find(([, by]) => by === "bursts"), ["7", "bursts", "", "0"], "the limit");
+  holds(cells.some(([times, by]) => times === "3" && by.startsWith("a credential: the last one at ")), cells.join("; "));
+  await other.page.getByRole("link", { name: "2: show refused calls of ann" }).click({ timeout: 5_000 });
+  equal(new URL(other.page.url()).hash, "#/now?person=ann&outcome=denied&rule=access%5B0%5D", "the link");
+  await other.page.context().close();
+});
+
+await check("a hostile change of a server hides none, and its long text is cut", async () => {
+  const long = "do this ".repeat(400);
+  const change = (name, after) => ({ at: 1, server: "hostile", subject: "tool", name, summary: "its description changed", members: [{ member: "description", before: "", after }] });
+  const changes = [change("t".repeat(180), long), change("small", "short")];
+  const other = await problemsWith({ "/api/review": { ...(await ask("/api/review")), changes } }, { viewport: { width: 1400, height: 900 } });
+  const cells = other.page.getByRole("region", { name: "What servers changed" }).locator("tbody tr td:last-child");
+  await cells.first().waitFor({ timeout: 5_000 });
+  const boxes = await cells.evaluateAll((all) => all.map((it) => it.getBoundingClientRect()).map(({ right, height }) => [right <= 1400, height < 200]));
+  equal(boxes, [[true, true], [true, true]], "in sight, and low");
+  await cells.first().getByRole("button", { name: "show all 3,200 characters" }).click();
+  holds((await cells.first().boundingBox()).height > 200, "it stays cut");
+  await other.page.context().close();
+});
+
+await check("a call of a tool that is not listed says that Vary answered, and which server is down, which drafts can add it or what was meant", async () => {
+  const call = { at: Date.now() / 1000, method: "tools/call", outcome: "error", code: -32602, error: "Unknown tool", isUnknownTool: true, client: { name: "claude-code" }, reason: "rule", durationMs: 1, bytesIn: 1, bytesOut: 1 };
+  const { tools } = await ask("/api/catalog");
+  const hidden = tools.find(({ name, variants }) => name.length < 32 && variants.standard && !variants.few && !variants["read-only"]) ?? missing("a tool that two variants hide");
+  const tool = hidden.variants.standard.name;
+  const targets = [["tickets_list", "few"], [tool, "read-only"], [tool, "few"], ["git_loog", "few"]];
+  const calls = targets.map(([target, variant], at) => ({ ...call, id: 9 - at, target, variant }));
+  const review = { ...(await ask("/api/review")), meant: { git_loog: "git_log" } };
+  const other = await problemsWith({ "/api/last-calls": { calls }, "/api/review": review });
+  const rows = other.page.getByRole("region", { name: "Calls of tools that are not in the client’s list" }).locator("tbody tr");
+  await rows.getByText("tickets is down").waitFor({ timeout: 30_000 });
+  await rows.getByText("git_loog").waitFor({ timeout: 30_000 });
+  const next = await rows.evaluateAll((all) => all.map(({ cells: [, tool, next] }) => [tool.textContent, next.textContent]));
+  equal(next, [
+    [tool, "draft of read-only, draft of few"],
+    ["tickets_list", "tickets is down"],
+    ["git_loog", "no server lists it; did the client mean git_log?"],
+  ], "what is to do");
+  await rows.getByRole("link", { name: "1: show calls of tickets_list" }).click({ timeout: 5_000 });
   const outcome = other.page.locator(".calls .grid tbody .outcome");
   await outcome.waitFor({ timeout: 5_000 });
   equal([await outcome.textContent(), await outcome.getAttribute("title")], ["not listed", "Vary answered: the variant does not list this tool"], "the row");
@@ -707,10 +762,10 @@ await check("refused calls of a person are as many as the list has that the numb
   const people = [{ person: "ann", requests: 5, calls: 3, refused: 2, tokens: 0, last: denied.at }];
   await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, people } }));
   await other.page.reload();
-  for (const view of ["/now", "/review"]) {
+  for (const [view, rule] of Object.entries({ "/now": "", "/review": "&rule=access%5B0%5D" })) {
     await other.view(view);
     await other.page.getByRole("link", { name: "2: show refused calls of ann" }).click({ timeout: 5_000 });
-    equal(new URL(other.page.url()).hash, "#/now?person=ann&outcome=denied", "the link");
+    equal(new URL(other.page.url()).hash, `#/now?person=ann&outcome=denied${rule}`, "the link");
     const shown = other.page.locator(".calls .grid tbody .outcome");
     await shown.first().waitFor({ timeout: 5_000 });
     equal(await shown.allTextContents(), ["denied", "denied"], "the calls");

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_vary::variant::{Status, VariantId};
-use mcp_vary_access::{AccessPolicy, AccessRule, MAX_RULES};
+use mcp_vary_access::{AccessPolicy, AccessRule, MAX_RULES, Principal};
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_settings::access::AccessSettings;
+use mcp_vary_settings::config::Config;
 use mcp_vary_view::Pattern;
 use serde_json::json;
 
@@ -74,6 +75,32 @@ pub(super) fn read(
             continue;
         }
         into.rules.push(rule);
+    }
+}
+
+/// Adds a note for each rule that applies to nobody, if clients have keys alone: nobody knows the claims of tokens before.
+pub(super) fn check_clients(reader: &mut Reader<'_>, root: &Located<'_>, config: &Config) {
+    let tls = config.listener.tls.as_ref();
+    let (Some(access), Some(authentication)) = (&config.access, &config.authentication) else {
+        return;
+    };
+    let authenticator = &authentication.authenticator;
+    if authenticator.tokens().is_some() || tls.is_some_and(|tls| tls.client_ca.is_some()) {
+        return;
+    }
+    let anonymous = Arc::new(Principal::anonymous());
+    let others = config.stdio_principal.iter().chain([&anonymous]);
+    let known: Vec<_> = authenticator.keys().principals().chain(others).collect();
+    let rules = reader.items(&root.deepest(&["access"]), EXAMPLE);
+    for (item, rule) in rules.iter().zip(access.policy.rules()) {
+        if !known.iter().any(|principal| rule.when().matches(principal)) {
+            let what = format!(
+                "applies to nobody: no key of `auth.keys` has `{}`",
+                rule.when()
+            );
+            let fix = "give it to the `claims` of a key, or remove the rule";
+            reader.note(&item.deepest(&["when"]), what, fix);
+        }
     }
 }
 

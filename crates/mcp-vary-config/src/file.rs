@@ -12,7 +12,7 @@ use std::time::Duration;
 use mcp_vary::variant::Date;
 
 use self::settings::{OFF, PartialFile, SETTINGS};
-use super::access::AccessNames;
+use super::access::{self, AccessNames};
 use super::audit;
 use super::log::LogSettings;
 use super::reader::{Located, Reader};
@@ -366,9 +366,9 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     listener.public_url = public_url.cloned();
     ranking::model::check(reader, &field, &draft.config);
     admin_readers::check(reader, &field, draft.authentication.is_given());
-    let has_authentication = draft.config.authentication.is_some();
     let rates = std::mem::take(&mut draft.rates);
-    draft.config.rates = rates.finish(reader, &field, has_authentication);
+    draft.config.rates = rates.finish(reader, &field, draft.config.authentication.is_some());
+    access::check_clients(reader, &field, &draft.config);
     let has_principals = draft.authentication.is_given() || draft.config.stdio_principal.is_some();
     draft
         .servers

@@ -10,7 +10,7 @@ import { isShortcut } from "./grid.js";
 import { Now } from "./now.js";
 import { Review } from "./review.js";
 import { go, link, route } from "./route.js";
-import { problemSummary } from "./servers.js";
+import { actionsOf } from "./servers.js";
 import { Variants } from "./variants.js";
 import { Who } from "./who.js";
 
@@ -35,6 +35,7 @@ class App extends Component {
   main = createRef();
   keys = createRef();
   state = { route: route(), refused: this.props.refused };
+  polls = 0;
 
   componentDidMount() {
     addEventListener("hashchange", () => this.moved());
@@ -77,7 +78,9 @@ class App extends Component {
   async poll() {
     try {
       const status = await get("/api/status");
-      this.setState({ status, readAt: Date.now() / 1000, silentSince: null, error: null, locked: false });
+      // What is looked for in all lists changes seldom.
+      const review = this.polls++ % 3 === 0 ? await get("/api/review") : this.state.review;
+      this.setState({ status, review, readAt: Date.now() / 1000, silentSince: null, error: null, locked: false });
     } catch (error) {
       const silentSince = error.status === 401 ? null : (this.state.silentSince ?? new Date());
       this.setState({ error, silentSince });
@@ -101,12 +104,12 @@ class App extends Component {
     this.setState(({ locked }) => ({ refused: locked && NOT_THE_TOKEN }));
   };
 
-  render(_, { route, status, readAt, silentSince }) {
+  render(_, { route, status, review, readAt, silentSince }) {
     const [title, View] = VIEWS[route.view] ?? [];
     document.title = `${title ?? "Not found"} · Vary`;
     return html`
       <a class="skip" href="#main" onClick=${this.skip}>Skip to the content</a>
-      <${Header} ...${{ view: route.view, status, readAt, silentSince, showKeys: this.showKeys }} />
+      <${Header} ...${{ view: route.view, status, review, readAt, silentSince, showKeys: this.showKeys }} />
       <div role="alert">
         ${silentSince &&
         html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it: <code>vary serve FILE</code></p>`}
@@ -120,10 +123,10 @@ class App extends Component {
   }
 
   content(View) {
-    const { route, status, error, locked, refused } = this.state;
+    const { route, status, review, error, locked, refused } = this.state;
     if (!View) return html`<p class="empty">There is no such view. The views are above.</p>`;
     if (locked) return html`<${Locked} unlock=${this.unlock} refused=${refused} />`;
-    return html`<${View} params=${route.params} ...${{ status, error, failed: this.failed }} />`;
+    return html`<${View} params=${route.params} ...${{ status, review, error, failed: this.failed }} />`;
   }
 
   /** The address of a view is in the fragment, so a link to an element cannot be. */
@@ -158,10 +161,10 @@ function Keys({ dialog }) {
 
 const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" stroke-width="3" /></svg>`;
 
-function Header({ view, status, readAt, silentSince, showKeys }) {
+function Header({ view, status, review, readAt, silentSince, showKeys }) {
   const isLive = status && !silentSince;
-  // How many servers have problems or errors.
-  const { number, label } = problemSummary(status ?? { servers: [] });
+  // How many servers and settings need an action.
+  const { number, label } = actionsOf(status ?? {}, review);
   const badge = number > 0 && html` <span class="badge" role="img" aria-label=${label} title=${label}>${number}</span>`;
   const item = ([id, [title]]) =>
     html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && badge}</a></li>`;

@@ -64,17 +64,18 @@ const KINDS = { "#": "number", "~": "prose" };
  */
 export function PlainTable({ label, columns, rows }) {
   const cellClass = (at) => KINDS[columns[at][0]] ?? "";
+  const nameOf = (column) => column.replace(/^[#~]/, "");
   const show = (isWhole) => html`<div class="wide" tabindex="0" role="region" aria-label=${label}>
     <table class="plain">
       <thead>
         <tr>
-          ${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${name.replace(/^[#~]/, "")}</th>`)}
+          ${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${nameOf(name)}</th>`)}
         </tr>
       </thead>
       <tbody>
         ${rows.slice(0, isWhole ? rows.length : FIRST_ROWS).map(
           (cells) => html`<tr>
-            ${cells.map((cell, at) => (at === 0 ? html`<th scope="row">${cell}</th>` : html`<td class=${cellClass(at)}>${cell}</td>`))}
+            ${cells.map((cell, at) => (at === 0 ? html`<th scope="row">${cell}</th>` : html`<td class=${cellClass(at)} data-column=${nameOf(columns[at])}>${cell}</td>`))}
           </tr>`,
         )}
       </tbody>

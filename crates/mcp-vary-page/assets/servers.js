@@ -48,7 +48,7 @@ export class ServerProblems extends Component {
   render({ status, most = MOST_WITH_ERRORS }, { tried }) {
     const { servers, retries, missingKeys = [], audit } = status;
     const isShown = (server) => tried[server.name] || problemsOf(server).length > 0;
-    const failing = servers.filter((it) => hasErrors(it) && !isShown(it)).sort((a, b) => failedShare(b) - failedShare(a)).slice(0, most);
+    const failing = servers.filter((it) => failsOften(it) && !isShown(it)).sort((a, b) => weight(b) - weight(a)).slice(0, most);
     const retry = retries && this.retry;
     const items = [...servers.filter(isShown), ...failing].map(
       (server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry }} since=${startOf(status)} tried=${tried[server.name]} />`,
@@ -66,14 +66,15 @@ export class ServerProblems extends Component {
   }
 }
 
-/** The share of errors, and their number, from which a client fails often. */
-const [OFTEN, FEWEST_ERRORS] = [0.25, 3];
+/** From so many failed calls on, and from these shares of the calls, a server or a client fails often. */
+const [FEWEST_ERRORS, SHARE_OF_SERVER, SHARE_OF_CLIENT] = [3, 0.05, 0.25];
+export const RULE_OF_CARDS = `A server fails often from ${FEWEST_ERRORS} failed calls on that are 5 % of its calls, a client from 25 %.`;
 
 /** The clients that fail often lately, those with the most errors first. */
 function failingClients() {
   const minutes = longestPeriod();
   const byClient = [...Map.groupBy(callsWith({ minutes }), ({ client }) => client?.name)].map(([name, calls]) => ({ name, calls, ...failures(calls) }));
-  const often = byClient.filter(({ name, calls, errors }) => name && errors >= FEWEST_ERRORS && errors >= OFTEN * calls.length);
+  const often = byClient.filter(({ name, calls, errors }) => name && errors >= FEWEST_ERRORS && errors >= SHARE_OF_CLIENT * calls.length);
   return often.sort((a, b) => b.errors - a.errors).map(({ name, calls, errors }) => html`<li key=${`client ${name}`} class="errors"><div>
     client <strong><${Name} value=${name} limit=${60} /></strong> failed
     ${" "}<${CallCount} number=${errors} filters=${{ client: name, outcome: "error", minutes }} what=${`errors of ${name}`} />
@@ -143,20 +144,27 @@ function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {},
 }
 
 const hasErrors = ({ calls }) => calls?.errors > 0;
-export const failedShare = ({ calls }) => (calls?.errors ? calls.errors / calls.count : 0);
+const failsOften = ({ calls }) => calls?.errors >= FEWEST_ERRORS && calls.errors >= SHARE_OF_SERVER * calls.count;
+
+/** How bad the errors of a server are: many weigh more, and so does a large share. */
+export const weight = ({ calls }) => (calls?.errors ? calls.errors ** 2 / calls.count : 0);
 
 /** The kinds of servers that an operator looks at first. */
-const KINDS = ["down", "with problems", "with errors"];
+const KINDS = ["down", "with problems", "failing often"];
 
 /** The place of a server among the kinds; after them if it works. */
 function kindOf(server) {
   if (problemsOf(server).length > 0) return server.state === "down" ? 0 : 1;
-  return hasErrors(server) ? 2 : KINDS.length;
+  return failsOften(server) ? 2 : KINDS.length;
 }
 
-/** How many servers have problems or had errors, and that in words. */
-export function problemSummary({ servers }) {
+export const hasProblem = (server) => kindOf(server) < KINDS.length;
+
+/** How many servers and settings need an action of the operator, and that in words. */
+export function actionsOf({ servers = [] } = {}, { setup = [] } = {}) {
   const numbers = KINDS.map((kind, at) => [servers.filter((it) => kindOf(it) === at).length, kind]).filter(([number]) => number > 0);
-  const label = numbers.map(([number, kind], at) => `${at === 0 ? plural(number, "server") : count(number)} ${kind}`).join(", ");
-  return { number: numbers.reduce((sum, [number]) => sum + number, 0), label };
+  const labels = numbers.map(([number, kind], at) => `${at === 0 ? plural(number, "server") : count(number)} ${kind}`);
+  const settings = setup.filter((it) => !it.isNote).length;
+  if (settings > 0) labels.push(plural(settings, "setting"));
+  return { number: numbers.reduce((sum, [number]) => sum + number, settings), label: labels.join(", ") };
 }

@@ -62,6 +62,9 @@ pub trait VariantSource: Send + Sync {
     ///
     /// When the configuration cannot be read.
     fn rules(&self) -> Result<Vec<WrittenRule>, String>;
+
+    /// What is in vain in the configuration before the servers of `gateway`, soon ends, or cannot be read.
+    fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem>;
 }
 
 mcp_vary_base::debug_by_name!(dyn VariantSource);
@@ -79,6 +82,23 @@ pub struct WrittenRule {
     pub file: String,
     /// The line of the file at which the rule begins.
     pub line: usize,
+}
+
+/// A part of the configuration that should change.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::exhaustive_structs, reason = "the program builds it")]
+pub struct SetupProblem {
+    /// The file and the line, as editors open it; empty for what is not in a file.
+    pub place: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+    /// The variant that it is about.
+    pub variant: Option<String>,
+    /// Whether nothing must change now: it guards against what servers add later, or a server that was not read may have it.
+    pub is_note: bool,
 }
 
 /// A variant as it is written.

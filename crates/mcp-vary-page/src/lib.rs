@@ -35,7 +35,8 @@ mod review;
 mod suggest;
 
 pub use draft::{
-    DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenRule, WrittenVariant,
+    DraftedFile, DraftedVariant, SetupProblem, VariantSave, VariantSource, WrittenRule,
+    WrittenVariant,
 };
 pub use page::GatewayPage;
 pub use suggest::{ToolKey, ToolUse, Usage, UsedCall};

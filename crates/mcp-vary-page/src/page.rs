@@ -206,7 +206,11 @@ impl GatewayPage {
                 let read = move |gateway: &Gateway| events::last_calls(gateway, clock, access);
                 apart(gateway, read).await
             }
-            Data::Review => apart(gateway, review::respond).await,
+            Data::Review => {
+                let source = self.variants.clone();
+                let read = move |gateway: &Gateway| review::respond(gateway, source.as_deref());
+                apart(gateway, read).await
+            }
             Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
             Data::Explain => {
                 let client = body.clone();

@@ -1,22 +1,22 @@
 //! What should go, and what does not work: what the status and the lists of a gateway show together.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary::json::{edit, unquoted};
 use mcp_vary_gateway::{ChangeSubject, DeprecatedUse, Gateway, SeenChange, Status};
+use mcp_vary_view::nearest;
 use serde_json::{Value, json};
 
+use crate::draft::VariantSource;
 use crate::response::{PageAnswer, json as json_answer};
 
 /// The response to `GET /api/review`.
-pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
+pub(crate) fn respond(gateway: &Gateway, source: Option<&dyn VariantSource>) -> PageAnswer {
     let status = gateway.status();
     let used = status.deprecated_use.iter();
     let deprecated = used.map(|used| deprecated_json(used, &status));
-    let unmatched = gateway.unmatched_overrides().into_iter();
-    let unmatched =
-        unmatched.map(|(id, problem)| json!({"variant": id, "problem": problem.to_string()}));
     let collisions = gateway.collisions().into_iter().map(|name| {
         json!({"list": name.list, "id": name.id, "reachable": name.reachable, "hidden": name.hidden})
     });
@@ -31,7 +31,8 @@ pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
     json_answer(&json!({
         "deprecated": deprecated.collect::<Value>(),
         "changes": gateway.server_changes().iter().map(change_json).collect::<Value>(),
-        "unmatched": unmatched.collect::<Value>(),
+        "setup": source.map(|source| source.problems(gateway)),
+        "meant": meant_tools(gateway),
         "collisions": collisions.collect::<Value>(),
         "denials": denials,
         "credentials": gateway.refused_credentials(),
@@ -41,6 +42,24 @@ pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
         "failedResults": gateway.failed_results(),
     }))
 }
+
+/// The tool that a client probably meant with a name that no list has.
+fn meant_tools(gateway: &Gateway) -> BTreeMap<String, String> {
+    let served = gateway.served();
+    let tools = || served.iter().filter(|item| item.list == "tools/list");
+    let calls = gateway.last_calls();
+    let unknown = calls.iter().filter(|call| call.is_unknown_tool);
+    let targets = unknown.filter_map(|call| call.target.target.as_ref());
+    let called: BTreeSet<&str> = targets.map(|target| target.as_str()).collect();
+    let meant = called.into_iter().take(MOST_COMPARED).filter_map(|name| {
+        let near = nearest(name, tools().map(|item| &*item.id))?;
+        Some((name.to_owned(), near.to_owned()))
+    });
+    meant.collect()
+}
+
+/// The most names for which a similar one is looked for.
+const MOST_COMPARED: usize = 50;
 
 /// A change, with the texts of the members that differ; of what is new or gone, its description.
 fn change_json(SeenChange { at, change }: &SeenChange) -> Value {

@@ -127,7 +127,7 @@ pub(super) fn truncated(text: &str, longest: usize) -> String {
 }
 
 /// The name in `known` that is most similar to `written`, if any is similar enough.
-pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = known
         .take(MAX_COMPARED)
         .map(|name| (distance(written, name), name))

@@ -57,7 +57,7 @@ pub use dialect::Dialect;
 pub use directory::{
     DEFAULT_SEARCH_ABOVE, DIRECTORY, describe_tools, directory, is_worth_describing, search_tools,
 };
-pub use fault::ArgumentError;
+pub use fault::{ArgumentError, nearest};
 pub use hint::{HintCondition, ToolHint, ToolHints};
 pub use model::{model_block, model_result, model_tool};
 pub use normal::{normal_uri, uri_identity};

@@ -1,7 +1,7 @@
 //! `vary config`: creates, checks and explains configurations.
 
 pub(crate) mod args;
-mod check;
+pub(crate) mod check;
 mod import;
 
 use mcp_vary_gateway::KNOWN_CLIENTS;

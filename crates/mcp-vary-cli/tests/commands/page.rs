@@ -234,6 +234,68 @@ fn the_page_has_the_variants_of_the_file() {
     assert_eq!(few["yaml"], "few:\n  tools: [\"*b*\"]\n");
 }
 
+/// OP-9: What `vary config check` finds, with its place, and what is wrong with the file now.
+#[test]
+fn the_page_has_what_the_file_has_in_vain() {
+    let state = state("page-setup");
+    let head = sky("listen: 0\nadmin: 0\n");
+    let lines = head.lines().count();
+    let digest = "0".repeat(64);
+    let text = format!(
+        "{head}auth: {{keys: [{{name: ann, sha256: {digest}, claims: {{groups: dev}}, expires: 2020-01-31}}]}}
+access:
+  - {{when: {{groups: qa}}, allow: [\"*\"]}}
+  - {{when: {{groups: dev}}, allow: [get_wether], deny: [drop_*]}}\n"
+    );
+    let path = file("page-setup.yaml", &text);
+    let server = Server::with_state(&state, &["serve", &path]);
+    let page = Opened::at(&printed(&state, &[&server.admin()]));
+    let problems = page.data("/api/review")["setup"].take();
+    let placed = problems.as_array().unwrap().iter();
+    // Where the tests run as root, that is one, and it has no place.
+    let placed = placed.filter(|problem| problem["place"] != "");
+    let shown = placed.map(|problem| {
+        let text = |key: &str| problem[key].as_str().unwrap();
+        let kind = if problem["isNote"] == true {
+            "note: "
+        } else {
+            ""
+        };
+        format!("{kind}{}: {}; {}", text("place"), text("what"), text("fix"))
+    });
+    let at = |line: usize| format!("{path}:{}", lines + line);
+    let expected = [
+        format!(
+            "{}: `auth.keys[0].expires` is past: the key of `ann` is refused since the end of 2020-01-31; make another with `vary key new ann`, and remove this one",
+            at(1)
+        ),
+        format!(
+            "{}: `access[0].when` applies to nobody: no key of `auth.keys` has `groups: qa`; give it to the `claims` of a key, or remove the rule",
+            at(3)
+        ),
+        format!(
+            "{}: `access[1].allow[0]` matches nothing now: `get_wether`; did you mean `get_weather`?",
+            at(4)
+        ),
+        format!(
+            "note: {}: `access[1].deny[0]` matches nothing now: `drop_*`; it will deny what the servers add later",
+            at(4)
+        ),
+    ];
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    fs::write(&path, text.replace("deny:", "denny:")).unwrap();
+    let broken = page.data("/api/review")["setup"].take();
+    let what = format!(
+        "{}:50: `access[1].denny` is not a known key; did you mean `deny`?",
+        at(4)
+    );
+    let fix = "correct the file: Vary cannot reload it, nor start with it";
+    assert_eq!(
+        broken,
+        json!([{"place": "", "what": what, "fix": fix, "variant": null, "isNote": false}])
+    );
+}
+
 /// OP-9
 #[cfg(unix)]
 #[test]

@@ -51,11 +51,8 @@ impl PartialKey {
                 ),
             ],
         );
-        if let Some((expires, today)) = self.expires.zip(reader.today)
-            && expires < today
-        {
-            let field = item.deepest(&["expires"]);
-            reader.note(&field, "is past: the key is refused", "remove the key");
+        if let Some((expires, today)) = self.expires.zip(reader.today) {
+            note_end(reader, item, expires.days_since(today));
         }
         let entry = KeyEntry {
             name: self.name?,
@@ -72,6 +69,18 @@ impl PartialKey {
             }
         }
     }
+}
+
+/// Adds a note for a key whose last day, after so many `days`, was or comes soon.
+fn note_end(reader: &mut Reader<'_>, item: &Located<'_>, days: i64) {
+    let [day, name] = ["expires", "name"].map(|key| item.deepest(&[key]).written());
+    let what = match days {
+        ..0 => format!("is past: the key of `{name}` is refused since the end of {day}"),
+        0..=14 => format!("is near: the key of `{name}` is refused after {day}"),
+        _ => return,
+    };
+    let fix = format!("make another with `vary key new {name}`, and remove this one");
+    reader.note(&item.deepest(&["expires"]), what, fix);
 }
 
 /// The first second after a day in UTC, in seconds since 1970-01-01.

@@ -321,6 +321,37 @@ fn rules_that_cannot_tell_clients_apart_are_noted() {
     assert_eq!(notes(&with_auth), Vec::<String>::new());
 }
 
+#[test]
+fn rules_that_apply_to_nobody_are_noted_where_every_claim_is_known() {
+    let digest = "0".repeat(64);
+    let keys = format!("keys: [{{name: ann, sha256: {digest}, claims: {{groups: [dev]}}}}]");
+    let noted = |auth: &str, when: &str| {
+        let rules = format!("access: [{{when: {{{when}}}, allow: [a]}}]");
+        let text = format!("{SERVERS}auth: {{{auth}}}\n{rules}\npublic-url: https://mcp.example\n");
+        notes(&read("vary.yaml", &text)).join("\n")
+    };
+    let nobody = |when: &str| {
+        format!(
+            "4:17: `access[0].when` applies to nobody: no key of `auth.keys` has `{when}`; give it to the `claims` of a key, or \
+             remove the rule"
+        )
+    };
+    for when in ["groups: qa", "groups: dev, key: bob", "client: CN=ci"] {
+        assert_eq!(noted(&keys, when), nobody(when));
+    }
+    for when in [
+        "groups: d*",
+        "groups: dev, key: ann",
+        "key: absent",
+        "anyone: on",
+    ] {
+        assert_eq!(noted(&keys, when), "", "{when}");
+    }
+    // Tokens of an issuer can have every claim.
+    let with_login = format!("{keys}, issuers: [{{issuer: https://idp.example, audiences: [x]}}]");
+    assert_eq!(noted(&with_login, "groups: qa"), "");
+}
+
 /// Rules would see no group if the operator had to name each claim twice.
 #[test]
 fn the_claims_that_rules_use_are_read_from_tokens() {

@@ -190,15 +190,22 @@ fn a_key_in_the_place_of_its_digest_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_key_whose_last_day_is_past_is_a_note() {
+fn a_key_whose_last_day_is_past_or_near_is_a_note() {
     let (_, digest) = key(1);
     let text =
         format!("{SERVER}auth: {{keys: [{{name: a, sha256: {digest}, expires: 2026-11-21}}]}}\n");
-    assert_eq!(notes_on("2026-11-21", &text), [""; 0]);
-    assert_eq!(
-        notes_on("2026-11-22", &text),
-        ["2:108: `auth.keys[0].expires` is past: the key is refused; remove the key"]
-    );
+    assert_eq!(notes_on("2026-11-06", &text), [""; 0]);
+    let fix = "make another with `vary key new a`, and remove this one";
+    let near = "is near: the key of `a` is refused after 2026-11-21";
+    let past = "is past: the key of `a` is refused since the end of 2026-11-21";
+    for (today, what) in [
+        ("2026-11-07", near),
+        ("2026-11-21", near),
+        ("2026-11-22", past),
+    ] {
+        let note = format!("2:108: `auth.keys[0].expires` {what}; {fix}");
+        assert_eq!(notes_on(today, &text), [note], "{today}");
+    }
 }
 
 #[test]

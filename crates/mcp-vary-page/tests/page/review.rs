@@ -29,9 +29,11 @@ clients: [{name: robot, variant: old}]
         "removalDate": "1970-01-20", "daysLeft": 8, "requests": 2,
     }]);
     assert_eq!(review["deprecated"], expected);
-    assert_eq!(review["unmatched"][0]["variant"], "old");
-    let problem = review["unmatched"][0]["problem"].as_str().unwrap();
-    assert!(problem.contains("nothing_*"), "{problem}");
+    let unmatched = json!([{
+        "place": "vary.yaml:9", "what": "`variants.old.tools.exclude[0]` matches nothing now: `nothing_*`",
+        "fix": "it will exclude what the servers add later", "variant": "old", "isNote": true,
+    }]);
+    assert_eq!(review["setup"], unmatched);
     for empty in ["collisions", "limits"] {
         assert_eq!(review[empty], json!([]), "{empty}");
     }
@@ -40,6 +42,18 @@ clients: [{name: robot, variant: old}]
     assert_eq!(review["credentials"], Value::Null);
     assert_eq!(review["refusedCredentials"], Value::Null);
     assert_eq!(review["failedResults"], 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_was_probably_meant_is_named_and_others_are_not() {
+    let shown = Shown::with("").await;
+    for name in ["ood", "nothing"] {
+        let params = json!({"name": name, "arguments": {}});
+        shown.client_asks("tools/call", params).await;
+    }
+    let review = shown.get("/api/review").await.json();
+    assert_eq!(review["meant"], json!({"ood": "odd"}));
+    assert_eq!(review["setup"], json!([]));
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use mcp_vary_config::{FileVariants, Source, VariantEdit, clients_of_variant};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
 use mcp_vary_page::{
-    DraftedFile, DraftedVariant, GatewayPage, VariantSave, VariantSource, WrittenRule,
-    WrittenVariant,
+    DraftedFile, DraftedVariant, GatewayPage, SetupProblem, VariantSave, VariantSource,
+    WrittenRule, WrittenVariant,
 };
 pub(crate) use mcp_vary_testkit::prelude::*;
 use tokio::net::TcpListener;
@@ -141,6 +141,23 @@ impl VariantSource for FileText {
             line: rule.at.line,
         });
         Ok(written.collect())
+    }
+
+    fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem> {
+        let file = Source::new("vary.yaml", &self.0).read(&|_| None);
+        let file = file.unwrap();
+        let unmatched = gateway.unmatched_overrides().into_iter();
+        let problems = unmatched.map(|(id, diagnostic)| {
+            let placed = file.places.diagnostic(&id, &diagnostic);
+            SetupProblem {
+                place: format!("vary.yaml:{}", placed.at.line),
+                what: format!("`{}` {}", placed.key, placed.what),
+                fix: placed.fix.unwrap_or_default(),
+                variant: Some(id.to_string()),
+                is_note: diagnostic.is_note(),
+            }
+        });
+        problems.collect()
     }
 
     fn draft(

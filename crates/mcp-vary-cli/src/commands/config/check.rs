@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::Uri;
 use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
-use mcp_vary_config::{File, SecretFiles};
+use mcp_vary_config::{Diagnostic, File, SecretFiles};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 use mcp_vary_view::Candidate;
 
@@ -135,8 +135,8 @@ impl CheckedFile<'_> {
         let missing = down.count() + unread.sum::<usize>();
         // What is down or could not be read may have all that is missing.
         if missing == 0 {
-            notes.extend(self.unmatched_access(gateway));
-            notes.extend(self.unmatched_results(gateway));
+            let unmatched = unmatched_rules(self.file, gateway).into_iter();
+            notes.extend(unmatched.map(|note| (None, note)));
         }
         let refused = &self.refused;
         let problems = missing + unmatched.len() + refused.len();
@@ -195,31 +195,23 @@ impl CheckedFile<'_> {
         mistakes.dedup();
         (notes, mistakes)
     }
+}
 
-    /// Notes about names in `access` that fit nothing now.
-    fn unmatched_access(&self, gateway: &Gateway) -> Vec<Unmatched> {
-        let served = gateway.served();
-        let items: Vec<_> = served
-            .iter()
-            .map(|item| (item.id.as_str(), item.upstream_name.as_str()))
-            .collect();
-        let notes = self.file.unmatched_access(&items).into_iter();
-        notes.map(|note| (None, note)).collect()
-    }
-
-    /// Notes about conditions in `results` that fit no tool now.
-    fn unmatched_results(&self, gateway: &Gateway) -> Vec<Unmatched> {
-        let served = gateway.served();
-        let listed = served.iter().filter(|item| item.list == "tools/list");
-        let tools = listed.map(|item| Candidate {
-            name: &item.id,
-            upstream_name: &item.upstream_name,
-            server: &item.server,
-            hints: None,
-        });
-        let notes = self.file.unmatched_results(&tools.collect::<Vec<_>>());
-        notes.into_iter().map(|note| (None, note)).collect()
-    }
+/// Notes about names in `access`, and about conditions in `results`, that fit nothing now.
+pub(crate) fn unmatched_rules(file: &File, gateway: &Gateway) -> Vec<Diagnostic> {
+    let served = gateway.served();
+    let items = served.iter();
+    let names = items.map(|item| (item.id.as_str(), item.upstream_name.as_str()));
+    let mut notes = file.unmatched_access(&names.collect::<Vec<_>>());
+    let listed = served.iter().filter(|item| item.list == "tools/list");
+    let tools = listed.map(|item| Candidate {
+        name: &item.id,
+        upstream_name: &item.upstream_name,
+        server: &item.server,
+        hints: None,
+    });
+    notes.extend(file.unmatched_results(&tools.collect::<Vec<_>>()));
+    notes
 }
 
 /// Whether the APIs of many models refuse a tool of this name.

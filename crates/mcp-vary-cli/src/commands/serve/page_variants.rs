@@ -1,19 +1,24 @@
 //! The variants and rules of the served file for the operator's page.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_config::{
-    FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
+    File, FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
 };
+use mcp_vary_gateway::{Gateway, ServerReport};
 use mcp_vary_page::{
-    DraftedFile, DraftedVariant, VariantSave, VariantSource, WrittenRule, WrittenVariant,
+    DraftedFile, DraftedVariant, SetupProblem, VariantSave, VariantSource, WrittenRule,
+    WrittenVariant,
 };
 use serde_json::Value;
 
+use crate::commands::config::check::unmatched_rules;
 use crate::commands::connect::file::ClientFile;
 use crate::file;
+use crate::serving::start_report::root_note;
 
 /// The variants of the file as it is now; those that are built in without a file.
 #[derive(Debug)]
@@ -60,6 +65,90 @@ impl ServedVariants {
                 Err(format!("{name} cannot be read: {why}"))
             }
         }
+    }
+
+    /// The file as it is now; `None` without one.
+    fn file(&self) -> Result<Option<File>, String> {
+        let (Some(path), Some((name, text))) = (&self.path, self.text()?) else {
+            return Ok(None);
+        };
+        let secrets = SecretFiles::beside(path);
+        let file = file::parse(&name, &text, &self.only, &secrets, None);
+        file.map(Some)
+            .map_err(|all| file::invalid_file(&all).to_string())
+    }
+
+    /// What the file notes itself, and what the lists of the servers show, from the top of the file.
+    fn problems_of(&self, file: &File, gateway: &Gateway) -> Vec<SetupProblem> {
+        let servers = gateway.servers();
+        let is_read =
+            |server: &ServerReport| server.handshake.is_some() && server.failed_lists.is_empty();
+        let are_read = self.only.is_empty() && servers.iter().all(is_read);
+        let noted = file.notes.iter().map(|note| (note.clone(), None, true));
+        let variants = gateway.unmatched_overrides().into_iter();
+        let of_variants = variants.map(|(id, found)| {
+            let note = file.places.diagnostic(&id, &found);
+            (note, Some(id.to_string()), true)
+        });
+        let rules = unmatched_rules(file, gateway).into_iter();
+        let of_rules = rules.map(|note| (note, None, are_read));
+        let mut notes: Vec<_> = noted.chain(of_variants).chain(of_rules).collect();
+        notes.sort_by_key(|(note, ..)| note.at);
+        // One entry of the file can match nothing on several servers.
+        notes.dedup();
+        let problems = notes.into_iter().map(|(note, variant, is_certain)| {
+            let fix = note.fix.unwrap_or_default();
+            SetupProblem {
+                place: format!("{}:{}", file.name, note.at.line),
+                what: format!("`{}` {}", note.key, note.what),
+                // A guard, such as a pattern of `deny`, is for what servers add later.
+                is_note: !is_certain || fix.starts_with("it will "),
+                fix,
+                variant,
+            }
+        });
+        let root = root_note(&file.servers).map(|note| {
+            let (what, fix) = note.split_once("; ").unwrap_or((note, ""));
+            SetupProblem {
+                what: what.replace("warning: ", ""),
+                fix: fix.to_owned(),
+                ..SetupProblem::default()
+            }
+        });
+        problems
+            .chain(root)
+            .chain(self.unused_rules(gateway))
+            .collect()
+    }
+
+    /// The rules of `clients` that gave no client its variant, once clients made some calls.
+    fn unused_rules(&self, gateway: &Gateway) -> Vec<SetupProblem> {
+        let clients = gateway.status().clients;
+        let calls: u64 = clients.iter().map(|client| client.calls).sum();
+        let used: BTreeSet<_> = clients
+            .into_iter()
+            .filter_map(|client| client.rule)
+            .collect();
+        let rules = self.rules().unwrap_or_default().into_iter();
+        let unused = rules.filter(|rule| {
+            let gives_variant =
+                rule.name.starts_with("clients[") && rule.text.contains("variant: ");
+            calls >= FEWEST_CALLS && gives_variant && !used.contains(&rule.name)
+        });
+        let problems = unused.map(
+            |WrittenRule {
+                 name,
+                 text,
+                 file,
+                 line,
+             }| SetupProblem {
+                place: format!("{file}:{line}"),
+                what: format!("`{name}` gave no client its variant since Vary started: `{text}`"),
+                fix: "correct the rule, move it up, or remove it".to_owned(),
+                ..SetupProblem::default()
+            },
+        );
+        problems.collect()
     }
 
     /// The file, if it has this digest and can be replaced.
@@ -140,6 +229,17 @@ impl VariantSource for ServedVariants {
         Ok(written.collect())
     }
 
+    fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem> {
+        match self.file() {
+            Ok(file) => file.map_or_else(Vec::new, |file| self.problems_of(&file, gateway)),
+            Err(what) => vec![SetupProblem {
+                what,
+                fix: "correct the file: Vary cannot reload it, nor start with it".to_owned(),
+                ..SetupProblem::default()
+            }],
+        }
+    }
+
     fn draft(
         &self,
         id: &str,
@@ -203,6 +303,8 @@ impl VariantSource for ServedVariants {
     }
 }
 
+/// The calls of clients after which a rule that none of them met is probably a mistake.
+const FEWEST_CALLS: u64 = 20;
 const NO_FILE: &str = "this gateway has no file to write to; copy the entry into one";
 const NO_SAVE: &str =
     "nothing to undo: no variant was saved since Vary started, or since the last undo";
