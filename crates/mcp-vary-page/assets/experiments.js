@@ -6,8 +6,7 @@ import { History, moment } from "./history.js";
 import { interval, probability, shownValue, signed } from "./metric.js";
 import { Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
-import { clientLinks } from "./variants.js";
-import { REASONS } from "./who.js";
+import { REASONS, clientLinks } from "./who.js";
 
 export class Experiments extends Polled {
   path = "/api/experiments";

@@ -12,8 +12,8 @@ import { Rule } from "./rule.js";
 import { ServerProblems, failedShare, problemSummary } from "./servers.js";
 import { LongText, Name, plain } from "./text.js";
 import { toolKey } from "./tool.js";
-import { clientLinks, draftLink } from "./variants.js";
-import { ClientLink } from "./who.js";
+import { draftLink } from "./variants.js";
+import { ClientLink, clientLinks } from "./who.js";
 
 export class Review extends Polled {
   path = "/api/review";

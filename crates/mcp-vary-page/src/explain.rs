@@ -18,7 +18,7 @@ pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
 }
 
 /// What the page sends of a client. Each part is optional.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Question<'a> {
     /// What the page calls it.
@@ -30,10 +30,12 @@ pub(crate) struct Question<'a> {
     #[serde(borrow)]
     meta: Option<&'a RawValue>,
     headers: Map<String, Value>,
-    path: Option<String>,
+    pub(crate) path: Option<String>,
     #[serde(borrow)]
     claims: Option<&'a RawValue>,
-    key: Option<String>,
+    pub(crate) key: Option<String>,
+    /// The name of the tool that is asked about, at its server.
+    pub(crate) tool: Option<String>,
     /// Whether the number of its tools is enough.
     brief: bool,
 }
@@ -45,7 +47,7 @@ fn read(body: &Bytes) -> Result<Question<'_>, String> {
     serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))
 }
 
-fn explain(gateway: &Gateway, question: &Question<'_>) -> Result<Value, String> {
+pub(crate) fn explain(gateway: &Gateway, question: &Question<'_>) -> Result<Value, String> {
     let client = question.description()?;
     let explanation = gateway.explain_client(&client)?;
     let mut answer = to_json(&explanation);
@@ -77,6 +79,7 @@ impl Question<'_> {
             path: self.path.clone(),
             claims: self.claims.map(|claims| claims.get().to_owned()),
             key: self.key.clone(),
+            tool: self.tool.clone(),
         })
     }
 }
@@ -145,6 +148,7 @@ fn tool_json(tool: &ExplainedTool) -> Value {
         "name": tool.name,
         "shown": tool.shown.as_ref().ok(),
         "hidden": hidden.collect::<Value>(),
+        "rules": tool.rules,
     })
 }
 

@@ -21,6 +21,7 @@
 
 mod assets;
 mod call;
+mod callers;
 mod catalog;
 mod draft;
 mod events;
