@@ -336,7 +336,7 @@ impl<'a> Question<'a> {
         let tools = self.merged_tools(catalog).map(|(item, server)| {
             let decided = items.next();
             let by_access = decided.and_then(hidden_by_access);
-            let reasons = decided.into_iter().flat_map(|decided| &decided.reasons);
+            let reasons = decided.into_iter().flat_map(|report| &report.reasons);
             let tool = shown.get(&(server, &*item.item_ref.upstream_name));
             let by_variant = |detail: String| HiddenTool {
                 by: "variant",
@@ -367,7 +367,8 @@ impl<'a> Question<'a> {
         let all = of.lists().map(|lists| &lists.merged);
         let lists = all.filter(|merged| merged.kind == ListKind::Tools);
         let tools = lists.flat_map(MergedList::items_with_server);
-        let is_asked = |name: &str| self.tool.is_none_or(|tool| tool == name);
+        let asked = self.tool;
+        let is_asked = move |name: &str| asked.is_none_or(|tool| tool == name);
         tools.filter(move |(item, _)| is_asked(&item.item_ref.upstream_name))
     }
 }

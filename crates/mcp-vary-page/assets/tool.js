@@ -73,11 +73,9 @@ export class MayCall extends Component {
     const all = [...people.map((it) => ({ ...it, isPerson: true })), ...clients.map((it, at) => ({ ...it, ...known[at] }))];
     const groups = [...Map.groupBy(all, (it) => JSON.stringify(it.hidden.length > 0 ? causesOf(it) : it.rules)).values()];
     const unknown = callers.filter(({ principal }) => principal && !keys.includes(principal));
-    const number = (some, one, several) => some.length > 0 && `${count(some.length)} ${some.length === 1 ? one : several}`;
-    const numbers = (who) => [number(who.filter(({ isPerson }) => isPerson), "person", "people"), number(who.filter(({ client }) => client), "client", "clients")];
     const item = (verdict, who, why) => html`<li>
-      <span class=${`outcome ${verdict === "yes" ? "allowed" : verdict === "no" ? "denied" : ""}`}>${verdict}</span>
-      <span>${numbers(who).filter(Boolean).join(" and ")}: ${links(who.map((it) => ({ ...it, tool: tool.name })))}<span class="beneath">${why}</span></span>
+      <span class=${`outcome ${{ yes: "allowed", no: "denied" }[verdict]}`}>${verdict}</span>
+      <span><${Callers} who=${who.map((it) => ({ ...it, tool: tool.name }))} links=${links} /><span class="beneath">${why}</span></span>
     </li>`;
     return html`<ul class="steps" aria-label="Who may call it">
         ${groups.sort(([a], [b]) => VERDICTS.indexOf(verdictOf(a)) - VERDICTS.indexOf(verdictOf(b))).map((who) => item(verdictOf(who[0]), who, html`
@@ -96,13 +94,26 @@ function verdictOf({ hidden, rules }) {
   return rules.some((rule) => /, (if|scopes) /.test(rule)) ? "depends on the call" : "yes";
 }
 
+/** How many people and clients, and each as the link to what it gets. Who has no key has no name. */
+function Callers({ who, links }) {
+  const named = who.filter(({ isPerson, person }) => !isPerson || person);
+  const [people, clients] = [named.filter(({ isPerson }) => isPerson).length, named.filter(({ isPerson }) => !isPerson).length];
+  const all = [
+    people > 0 && (people === 1 ? "1 person" : `${count(people)} people`),
+    named.length < who.length && "anybody without a key",
+    clients > 0 && plural(clients, "client"),
+  ];
+  return html`${all.filter(Boolean).join(", ")}${named.length > 0 && html`: ${links(named)}`}`;
+}
+
 /** What an access rule hides, no variant shows. */
 const causesOf = ({ hidden }) => (hidden[0]?.by === "access" ? hidden.slice(0, 1) : hidden);
 
 /** An access rule, with what of it allows or denies. */
 function AllowingRule({ rule }) {
   const [name, effect] = rule.split(/ \((.*)\)$/s);
-  return html`<code><${Name} value=${name} /></code><${RuleText} key=${name} name=${name} isShort />: <${Name} value=${effect} limit=${300} />`;
+  const why = effect.replace(/^allow /, "allows ").replace(/^deny /, "denies ");
+  return html`access rule <code><${Name} value=${name} /></code><${RuleText} key=${name} name=${name} isShort /> <${Name} value=${why} limit=${300} />`;
 }
 
 /** What hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */

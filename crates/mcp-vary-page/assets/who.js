@@ -40,7 +40,7 @@ export function clientLinks(uses) {
   const personLink = (key, tool) => html`<a href=${link("who", { key, q: tool })}><${Name} value=${key} limit=${40} /></a>`;
   const one = ({ client, principal, variant, reason, rule, variantRule = rule, last, at = last, tool, isPerson, person }, place) => {
     const seen = { principal, variant, reason, variantRule, at, tool };
-    if (isPerson) return html`${place > 0 && ", "}${person ? personLink(person, tool) : "anybody without a key"}`;
+    if (isPerson) return html`${place > 0 && ", "}${personLink(person, tool)}`;
     return html`${place > 0 && ", "}${client?.name ? html`<${ClientLink} person=${principal} ...${{ client, seen }} />` : "no name"}`;
   };
   return html`<${FirstTen} all=${uses} show=${(some) => some.map(one)} />`;
@@ -58,10 +58,12 @@ const asked = ({ params, status }) => [!status && params.get("person"), ...Objec
 export class Who extends Component {
   componentDidMount() {
     this.ask();
+    this.loadTools();
     if (this.props.status) this.loadCallers();
   }
 
   componentDidUpdate(before) {
+    this.loadTools();
     if (asked(before) !== asked(this.props)) this.ask();
     if (before.status?.clients.length !== this.props.status?.clients.length) this.loadCallers();
   }
@@ -70,14 +72,18 @@ export class Who extends Component {
   async loadCallers() {
     const { clients = [], keys = [] } = this.props.status ?? {};
     try {
-      const [{ calls }, { tools }] = await Promise.all([get("/api/last-calls"), get("/api/catalog")]);
-      const callers = callersOf(calls, clients);
-      this.setState({ callers, tools });
+      const callers = callersOf((await get("/api/last-calls")).calls, clients);
+      this.setState({ callers });
       const answers = await Promise.all(callers.slice(0, MOST_ASKED).map((it) => answerTo(it, keys)));
       this.setState({ callers: callers.map((it, at) => ({ ...it, now: answers[at] })) });
     } catch (error) {
       this.props.failed(error);
     }
+  }
+
+  /** The tools, once somebody asks for one. */
+  loadTools() {
+    if (this.props.params.get("tool")) this.tools ??= get("/api/catalog").then(({ tools }) => this.setState({ tools }), this.props.failed);
   }
 
   async ask() {
@@ -107,7 +113,7 @@ export class Who extends Component {
           <${Form} key=${asked({ params, status })} ...${{ params, text }} />
         </details>
       </section>
-      ${params.get("tool") && tools && html`<${AskedTools} text=${params.get("tool")} ...${{ tools, callers, keys, failed }} />`}
+      ${params.get("tool") && tools && callers && html`<${AskedTools} text=${params.get("tool")} ...${{ tools, callers, keys, failed }} />`}
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!params.get("initialize") && !error && callers && html`<${Seen} callers=${callers} person=${text("key")} />`}
       ${answer && html`<${Recorded} ...${{ answer, params }} />`}

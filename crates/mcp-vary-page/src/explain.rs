@@ -1,5 +1,7 @@
 //! Which client gets what, and which step or rule decides.
 
+pub(crate) mod callers;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use mcp_vary_gateway::{ClientDescription, ClientExplanation, ExplainedTool, Gateway};
@@ -30,12 +32,12 @@ pub(crate) struct Question<'a> {
     #[serde(borrow)]
     meta: Option<&'a RawValue>,
     headers: Map<String, Value>,
-    pub(crate) path: Option<String>,
+    path: Option<String>,
     #[serde(borrow)]
     claims: Option<&'a RawValue>,
-    pub(crate) key: Option<String>,
+    key: Option<String>,
     /// The name of the tool that is asked about, at its server.
-    pub(crate) tool: Option<String>,
+    tool: Option<String>,
     /// Whether the number of its tools is enough.
     brief: bool,
 }
@@ -47,7 +49,7 @@ fn read(body: &Bytes) -> Result<Question<'_>, String> {
     serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))
 }
 
-pub(crate) fn explain(gateway: &Gateway, question: &Question<'_>) -> Result<Value, String> {
+fn explain(gateway: &Gateway, question: &Question<'_>) -> Result<Value, String> {
     let client = question.description()?;
     let explanation = gateway.explain_client(&client)?;
     let mut answer = to_json(&explanation);

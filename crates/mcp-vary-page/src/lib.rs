@@ -21,7 +21,6 @@
 
 mod assets;
 mod call;
-mod callers;
 mod catalog;
 mod draft;
 mod events;

@@ -13,10 +13,11 @@ use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
 use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
+use crate::explain::{self, callers};
 use crate::history::Histories;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{callers, experiments, explain, review, suggest};
+use crate::{experiments, review, suggest};
 
 /// The page of a gateway.
 ///

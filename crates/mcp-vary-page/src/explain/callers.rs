@@ -6,7 +6,7 @@ use mcp_vary_gateway::Gateway;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::explain::{Question, explain};
+use super::{Question, explain};
 use crate::response::{PageAnswer, failure, json as json_answer};
 
 /// The response to `POST /api/callers`.
