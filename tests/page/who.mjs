@@ -53,7 +53,7 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
     await page.getByRole("list", { name: "Who may call it" }).getByText(ACCESS_RULE).first().waitFor({ timeout: 5_000 });
     const [line, ...others] = await mayCall(page);
     holds(/^yes anybody without a key, 1 client: claude-code/.test(line), line);
-    holds(line.includes(`access rule access[0] (${ACCESS_RULE}) allows *`), line);
+    holds(line.includes(`access rule access[0] (${ACCESS_RULE}): allow *`), line);
     equal(others, [], "other lines");
     await page.getByRole("list", { name: "Who may call it" }).getByRole("link", { name: "claude-code" }).click({ timeout: 5_000 });
     await page.locator(".answer [role=status]", { hasText: "git_log of git: it gets log" }).waitFor({ timeout: 5_000 });

@@ -71,16 +71,15 @@ export class MayCall extends Component {
   render({ tool, callers, keys, links }, { known, people, clients, error }) {
     if (error || !people) return html`<${Pending} what="answers" error=${error} />`;
     const all = [...people.map((it) => ({ ...it, isPerson: true })), ...clients.map((it, at) => ({ ...it, ...known[at] }))];
-    const groups = [...Map.groupBy(all, (it) => JSON.stringify(it.hidden.length > 0 ? causesOf(it) : it.rules)).values()];
+    const groups = [...Map.groupBy(all, (it) => JSON.stringify(reasonsOf(it))).values()].map((who) => [verdictOf(who[0]), who]);
     const unknown = callers.filter(({ principal }) => principal && !keys.includes(principal));
     const item = (verdict, who, why) => html`<li>
-      <span class=${`outcome ${{ yes: "allowed", no: "denied" }[verdict]}`}>${verdict}</span>
+      <span class=${`outcome ${{ yes: "allowed", no: "denied" }[verdict] ?? ""}`}>${verdict}</span>
       <span><${Callers} who=${who.map((it) => ({ ...it, tool: tool.name }))} links=${links} /><span class="beneath">${why}</span></span>
     </li>`;
+    const reason = (cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool }} />`;
     return html`<ul class="steps" aria-label="Who may call it">
-        ${groups.sort(([a], [b]) => VERDICTS.indexOf(verdictOf(a)) - VERDICTS.indexOf(verdictOf(b))).map((who) => item(verdictOf(who[0]), who, html`
-          ${who[0].rules.map((rule) => who[0].hidden.length === 0 && html`<${AllowingRule} rule=${rule} /> `)}
-          ${causesOf(who[0]).map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool }} />`)}`))}
+        ${VERDICTS.flatMap((it) => groups.filter(([verdict]) => verdict === it)).map(([verdict, who]) => item(verdict, who, reasonsOf(who[0]).map(reason)))}
         ${unknown.length > 0 && item("not known", unknown, "Vary keeps no claims of tokens. Paste them in “Who gets what”.")}
       </ul>
       <p class="note">People may use each variant that access rules leave them, also one that their clients do not get.</p>`;
@@ -94,37 +93,33 @@ function verdictOf({ hidden, rules }) {
   return rules.some((rule) => /, (if|scopes) /.test(rule)) ? "depends on the call" : "yes";
 }
 
+/** The access rules that allow it, each with what of it does; or what hides it. What an access rule hides, no variant shows. */
+function reasonsOf({ hidden, rules }) {
+  if (hidden.length > 0) return hidden[0].by === "access" ? hidden.slice(0, 1) : hidden;
+  return rules.map((text) => text.split(/ \((.*)\)$/s)).map(([rule, detail]) => ({ rule, detail }));
+}
+
 /** How many people and clients, and each as the link to what it gets. Who has no key has no name. */
 function Callers({ who, links }) {
   const named = who.filter(({ isPerson, person }) => !isPerson || person);
-  const [people, clients] = [named.filter(({ isPerson }) => isPerson).length, named.filter(({ isPerson }) => !isPerson).length];
-  const all = [
-    people > 0 && (people === 1 ? "1 person" : `${count(people)} people`),
+  const people = named.filter(({ isPerson }) => isPerson).length;
+  const numbers = [
+    people > 0 && `${count(people)} ${people === 1 ? "person" : "people"}`,
     named.length < who.length && "anybody without a key",
-    clients > 0 && plural(clients, "client"),
+    named.length > people && plural(named.length - people, "client"),
   ];
-  return html`${all.filter(Boolean).join(", ")}${named.length > 0 && html`: ${links(named)}`}`;
+  return html`${numbers.filter(Boolean).join(", ")}${named.length > 0 && html`: ${links(named)}`}`;
 }
 
-/** What an access rule hides, no variant shows. */
-const causesOf = ({ hidden }) => (hidden[0]?.by === "access" ? hidden.slice(0, 1) : hidden);
-
-/** An access rule, with what of it allows or denies. */
-function AllowingRule({ rule }) {
-  const [name, effect] = rule.split(/ \((.*)\)$/s);
-  const why = effect.replace(/^allow /, "allows ").replace(/^deny /, "denies ");
-  return html`access rule <code><${Name} value=${name} /></code><${RuleText} key=${name} name=${name} isShort /> <${Name} value=${why} limit=${300} />`;
-}
-
-/** What hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */
+/** What allows or hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */
 export function Cause({ cause: { by, rule, detail }, tool }) {
   const denies = `the rule \`${rule}\` denies it: `;
   const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
-  const [kind, next, to] = by === "variant"
-    ? ["variant ", tool ? "add it in a draft" : "change it in a draft", link("draft", { variant: rule, tool: tool && toolKey(tool) })]
-    : ["access rule ", "Problems", link("review")];
-  return html`${rule && html`${kind}<code><${Name} value=${rule} /></code>${by !== "variant" && html`<${RuleText} key=${rule} name=${rule} isShort />`}`}
-    <${Name} value=${why} limit=${300} isSentence />${rule && html` · <a href=${to}>${next}</a>`}`;
+  const draft = { variant: rule, tool: tool && toolKey(tool) };
+  const [kind, place, next] = by === "variant"
+    ? ["variant ", null, html` · <a href=${link("draft", draft)}>${tool ? "add it in a draft" : "change it in a draft"}</a>`]
+    : ["access rule ", html`<${RuleText} key=${rule} name=${rule} isShort />`, by && html` · <a href=${link("review")}>Problems</a>`];
+  return html`${rule && html`${kind}<code><${Name} value=${rule} /></code>${place}`}<${Name} value=${why} limit=${300} isSentence />${rule && next}`;
 }
 
 const SERVER = "";
@@ -171,7 +166,4 @@ function Member({ name, before, after }) {
     </div>`;
 }
 
-function asText(value) {
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
+const asText = (value = "") => (typeof value === "string" ? value : JSON.stringify(value, null, 2));

@@ -88,10 +88,7 @@ function Choices({ catalog, chosen, params }) {
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     <${ServerChoice} ...${{ catalog, params }} />
     <${Choice} label="Order" value=${params.get("sort") ?? ""} options=${[["", "as servers list them"], ...orders]} onChange=${(sort) => replace({ sort })} />
-    <fieldset>
-      <legend>Variants</legend>
-      ${catalog.variants.map(box)}
-    </fieldset>
+    <fieldset><legend>Variants</legend>${catalog.variants.map(box)}</fieldset>
   </div>`;
 }
 
@@ -103,7 +100,10 @@ export function ServerChoice({ catalog, params }) {
 
 function Matrix({ catalog, chosen, params, tool, grid }) {
   const rows = matrixRows(catalog, params);
-  if (rows.length === 0) return html`<p class="empty">${nothingFound(catalog)}</p>`;
+  const empty = catalog.tools.length === 0
+    ? "The servers list no tools yet. The view “now” says which servers are up."
+    : "No tool matches. Clear the filter, or choose all servers.";
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   const columns = [
     { id: "tool", head: "tool", kind: "c-name" },
     { id: "server", head: "original", kind: "c-number" },
@@ -122,11 +122,6 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
     cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools))}
     foot=${foot(catalog, chosen)}
   />`;
-}
-
-function nothingFound(catalog) {
-  if (catalog.tools.length === 0) return "The servers list no tools yet. The view “now” says which servers are up.";
-  return "No tool matches. Clear the filter, or choose all servers.";
 }
 
 /** A row for each server with its sums, then its tools unless they are folded; or all tools, first those of which `sort` saves most. */

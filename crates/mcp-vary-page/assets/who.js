@@ -269,10 +269,9 @@ function ruleIn({ step, detail }) {
 /** A sentence of Vary. */
 const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
 
-function Declared({ features }) {
-  if (features.length === 0) return html`<p class="note">It declares no features, so results reach it as servers send them.</p>`;
-  return html`<p class="note">Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} /></p>`;
-}
+const Declared = ({ features }) => html`<p class="note">
+  ${features.length > 0 ? html`Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} />` : "It declares no features, so results reach it as servers send them."}
+</p>`;
 
 /** Folded where something else decided, or all have the same points. */
 function Ranking({ ranking, decided }) {
