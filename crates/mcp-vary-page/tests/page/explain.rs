@@ -184,7 +184,7 @@ auth: {{anonymous: on, keys: [{keys}]}}
 #[tokio::test]
 async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
     let shown = Shown::with(&people()).await;
-    let robot_of = |key| json!({"initialize": robot(), "key": key});
+    let robot_of = |key: &str| json!({"initialize": robot(), "key": key});
     let elsewhere = json!({"key": "carol", "path": "/mcp/v/none"});
     let clients = [robot_of("carol"), robot_of("ann"), elsewhere];
     let asked = json!({"server": "places", "tool": "fail", "clients": clients});
