@@ -37,11 +37,11 @@ export const ClientLink = ({ client, person, seen }) => html`<a href=${linkToCli
 /** People, clients of the status, or of calls with their people, as links to what they get. */
 export function clientLinks(uses) {
   if (uses.length === 0) return "–";
-  const personLink = (key, tool) => html`<a href=${link("who", { key, q: tool })}><${Name} value=${key} limit=${40} /></a>`;
   const one = ({ client, principal, variant, reason, rule, variantRule = rule, last, at = last, tool, isPerson, person }, place) => {
     const seen = { principal, variant, reason, variantRule, at, tool };
-    if (isPerson) return html`${place > 0 && ", "}${personLink(person, tool)}`;
-    return html`${place > 0 && ", "}${client?.name ? html`<${ClientLink} person=${principal} ...${{ client, seen }} />` : "no name"}`;
+    const ofClient = client?.name ? html`<${ClientLink} person=${principal} ...${{ client, seen }} />` : "no name";
+    const ofPerson = html`<a href=${link("who", { key: person, q: tool })}><${Name} value=${person} limit=${40} /></a>`;
+    return html`${place > 0 && ", "}${isPerson ? ofPerson : ofClient}`;
   };
   return html`<${FirstTen} all=${uses} show=${(some) => some.map(one)} />`;
 }
@@ -209,11 +209,12 @@ async function answerTo(caller, keys) {
   return isAssigned ? { ...(await ask(caller)), reason: "experiment", steps: [] } : answer;
 }
 
-/** What decided, the rule by its name and place; `seenRule` is what decided when the client was seen. */
-function whyOf({ steps, reason }, seenRule) {
-  const rule = ruleIn(steps.find(({ decided }) => decided) ?? {}) ?? seenRule;
-  if (reason === "experiment" && rule) return html`an arm of the experiment <a href=${link("experiments")}><${Name} value=${rule} limit=${60} /></a>`;
-  if (!rule || steps.length === 0) return REASONS[reason] ?? reason ?? "–";
+/** What decided, the rule by its name and place; `seen` names the experiment in which the client was seen. */
+function whyOf({ steps, reason }, seen) {
+  const rule = ruleIn(steps.find(({ decided }) => decided) ?? {});
+  const experiment = reason === "experiment" && (rule ?? seen);
+  if (experiment) return html`an arm of the experiment <a href=${link("experiments")}><${Name} value=${experiment} limit=${60} /></a>`;
+  if (!rule) return REASONS[reason] ?? reason ?? "–";
   return html`given by <code><${Name} value=${rule} /></code><${RuleText} key=${rule} name=${rule} isShort />`;
 }
 
