@@ -40,12 +40,65 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
     await visitor.page.context().close();
   });
 
-  await check("the panel of a tool has the clients that get it, and each leads to whether it gets it", async () => {
+  /** The lines of who may call a tool, each without the signs of layout. */
+  async function mayCall(page) {
+    const lines = page.getByRole("list", { name: "Who may call it" }).getByRole("listitem");
+    await lines.filter({ hasText: /gateway.yaml|without a key/ }).first().waitFor({ timeout: 5_000 });
+    return (await lines.allInnerTexts()).map((it) => it.replace(/\s+/g, " ").trim());
+  }
+
+  await check("the panel of a tool says who may call it, by which rule, and each client leads to its answer", async () => {
     const visitor = await openWith("/variants?server=git&tool=git:git_log&variant=compact", {});
-    const row = visitor.page.getByRole("region", { name: "The tool in each variant" }).locator("tbody tr", { hasText: "compact" });
-    await row.getByRole("link", { name: "claude-code" }).click({ timeout: 5_000 });
-    await visitor.page.locator(".answer [role=status]", { hasText: "git_log of git: it gets log" }).waitFor({ timeout: 5_000 });
-    await visitor.page.context().close();
+    const { page } = visitor;
+    await page.getByRole("list", { name: "Who may call it" }).getByText(ACCESS_RULE).first().waitFor({ timeout: 5_000 });
+    const [line, ...others] = await mayCall(page);
+    holds(/^yes anybody without a key, 1 client: claude-code/.test(line), line);
+    holds(line.includes(`access rule access[0] (${ACCESS_RULE}): allow *`), line);
+    equal(others, [], "other lines");
+    await page.getByRole("list", { name: "Who may call it" }).getByRole("link", { name: "claude-code" }).click({ timeout: 5_000 });
+    await page.locator(".answer [role=status]", { hasText: "git_log of git: it gets log" }).waitFor({ timeout: 5_000 });
+    await page.context().close();
+  });
+
+  await check("“Who gets what” answers who may call a tool: people and clients in groups, each with the rule that refuses it", async () => {
+    const people = Array.from({ length: 14 }, (_, at) => `dev-${at}`);
+    const access = [{ by: "access", rule: "access[0]", detail: "the rule `access[0]` denies it: delete_*" }];
+    const answers = {
+      people: [
+        ...people.map((person) => ({ person, hidden: access, rules: [] })),
+        { person: "carol", hidden: [], rules: ["sre (allow *)"] },
+        { person: "erin", hidden: [], rules: ["by mail (allow *, if args.draft == true)"] },
+        { person: null, hidden: [{ by: "refused", rule: null, detail: "Vary refuses clients without a key or a token" }], rules: [] },
+      ],
+      clients: [],
+    };
+    const keys = [...people, "carol", "erin"];
+    const clients = [];
+    const { page } = await openWith("/who", { "/api/callers": answers, "/api/last-calls": { calls: [] }, "/api/status": { ...status, keys, clients } });
+    await page.getByLabel("Who may call a tool?").fill("delete_");
+    await page.getByRole("heading", { name: "Who may call a tool" }).waitFor({ timeout: 5_000 });
+    await page.getByLabel("Who may call a tool?").fill("delete_file");
+    await page.getByRole("heading", { name: "Who may call delete_file" }).waitFor({ timeout: 5_000 });
+    await page.getByRole("list", { name: "Who may call it" }).getByText(ACCESS_RULE).waitFor({ timeout: 5_000 });
+    const lines = await mayCall(page);
+    equal(lines.map((it) => it.split(" ")[0]), ["yes", "depends", "no", "no"], "the verdicts");
+    holds(lines[2].includes(`14 people: dev-0, dev-1, dev-2`) && lines[2].includes("4 more"), lines[2]);
+    holds(lines[2].includes(`access rule access[0] (${ACCESS_RULE}) denies delete_*`), lines[2]);
+    holds(lines[3].includes("Vary refuses clients without a key or a token"), lines[3]);
+    equal(await page.getByRole("link", { name: "carol" }).getAttribute("href"), "#/who?key=carol&q=delete_file", "the link of a person");
+    await page.context().close();
+  });
+
+  await check("a client of an experiment has its name, the arm and the way to it", async () => {
+    const use = { client: { name: "codex", version: "9" }, variant: "compact", reason: "experiment", rule: "short-descriptions", requests: 1, calls: 0, last: 1_000 };
+    const { page } = await openWith("/who", { "/api/last-calls": { calls: [] }, "/api/status": { ...status, clients: [use] } });
+    const row = page.getByRole("region", { name: "Clients that were seen" }).locator("tbody tr");
+    const link = row.getByRole("link", { name: "short-descriptions" });
+    await link.waitFor({ timeout: 5_000 });
+    const [variant, , why] = await row.locator("td").allInnerTexts();
+    equal([variant, why.trim()], ["compact", "an arm of the experiment short-descriptions"], "the arm, and why");
+    equal(await link.getAttribute("href"), "#/experiments", "the link");
+    await page.context().close();
   });
 
   await check("of more than ten problems of a kind, ten are listed until somebody wants the others", async () => {

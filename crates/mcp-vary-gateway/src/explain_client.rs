@@ -55,6 +55,8 @@ pub struct ClientDescription {
     pub claims: Option<String>,
     /// The name of its API key.
     pub key: Option<String>,
+    /// The name that a tool has at its server, if no other tools are asked about.
+    pub tool: Option<String>,
 }
 
 /// What a client would get, and why.
@@ -77,7 +79,7 @@ pub struct ClientExplanation {
     pub ranking: Explanation,
     /// The access rules that apply to it, each with its `when`.
     pub rules: Vec<String>,
-    /// Each tool of each server.
+    /// Each tool of each server that is asked about.
     pub tools: Vec<ExplainedTool>,
 }
 
@@ -103,6 +105,8 @@ pub struct ExplainedTool {
     pub name: String,
     /// Its name for the client, or all that hides it.
     pub shown: Result<String, Vec<HiddenTool>>,
+    /// The access rules that decided, each with what matches, and with scopes and expressions that decide at each call.
+    pub rules: Vec<String>,
 }
 
 /// Why a client does not see a tool.
@@ -142,10 +146,7 @@ impl Gateway {
     /// The names that [`ClientDescription::key`] can have.
     pub fn key_names(&self) -> Vec<String> {
         let snapshot = self.current();
-        let authentication = snapshot.config.authentication.as_ref();
-        let keys = authentication.map(|settings| settings.authenticator.keys());
-        let principals = keys.into_iter().flat_map(|keys| keys.principals());
-        let names = principals.filter_map(|principal| principal.key_name());
+        let names = key_principals(&snapshot).filter_map(|principal| principal.key_name());
         names.map(str::to_owned).collect()
     }
 }
@@ -163,6 +164,8 @@ struct Question<'a> {
     declared: Arc<ParsedCapabilities>,
     requested: VariantRequest,
     principal: Option<Arc<Principal>>,
+    /// The name of the tools that are asked about; all without it.
+    tool: Option<&'a str>,
 }
 
 impl<'a> Question<'a> {
@@ -206,6 +209,7 @@ impl<'a> Question<'a> {
             declared,
             requested,
             principal,
+            tool: description.tool.as_deref(),
         })
     }
 
@@ -306,7 +310,7 @@ impl<'a> Question<'a> {
         let Some(access) = &self.snapshot.config.access else {
             return (Vec::new(), None);
         };
-        let tools = merged_tools(catalog);
+        let tools = self.merged_tools(catalog);
         let described = tools.map(|(item, server)| {
             let is_trusted = access.trusted_annotations.contains(server);
             access_item(ListKind::Tools, item, server, is_trusted)
@@ -333,10 +337,11 @@ impl<'a> Question<'a> {
         let shown: BTreeMap<_, _> = names
             .map(|(server, name, shown)| ((server, name), shown))
             .collect();
-        let items = report.into_iter().flat_map(|report| &report.items);
-        let mut decisions = items.map(hidden_by_access);
-        let tools = merged_tools(catalog).map(|(item, server)| {
-            let by_access = decisions.next().flatten();
+        let mut items = report.into_iter().flat_map(|report| &report.items);
+        let tools = self.merged_tools(catalog).map(|(item, server)| {
+            let decided = items.next();
+            let by_access = decided.and_then(hidden_by_access);
+            let reasons = decided.into_iter().flat_map(|report| &report.reasons);
             let tool = shown.get(&(server, &*item.item_ref.upstream_name));
             let by_variant = |detail: String| HiddenTool {
                 by: "variant",
@@ -359,17 +364,21 @@ impl<'a> Question<'a> {
                         Err(vec![why])
                     }
                 },
+                rules: reasons.map(ToString::to_string).collect(),
             }
         });
         tools.collect()
     }
-}
 
-/// The tools of all servers as they are merged, each with its server.
-fn merged_tools(catalog: &Catalog) -> impl Iterator<Item = (&Arc<Item>, &str)> {
-    let all = catalog.lists().map(|lists| &lists.merged);
-    let lists = all.filter(|merged| merged.kind == ListKind::Tools);
-    lists.flat_map(MergedList::items_with_server)
+    /// The tools that are asked about as they are merged, each with its server.
+    fn merged_tools<'c>(&self, of: &'c Catalog) -> impl Iterator<Item = (&'c Arc<Item>, &'c str)> {
+        let all = of.lists().map(|lists| &lists.merged);
+        let lists = all.filter(|merged| merged.kind == ListKind::Tools);
+        let tools = lists.flat_map(MergedList::items_with_server);
+        let asked = self.tool;
+        let is_asked = move |name: &str| asked.is_none_or(|tool| tool == name);
+        tools.filter(move |(item, _)| is_asked(&item.item_ref.upstream_name))
+    }
 }
 
 fn hidden_by_access(item: &ItemReport) -> Option<HiddenTool> {
@@ -403,10 +412,13 @@ fn principal(
     let Some(name) = &description.key else {
         return Ok(None);
     };
-    let authentication = snapshot.config.authentication.as_ref();
-    let keys = authentication.map(|settings| settings.authenticator.keys());
-    let mut principals = keys.into_iter().flat_map(|keys| keys.principals());
-    let known = principals.find(|principal| principal.key_name() == Some(name));
+    let known = key_principals(snapshot).find(|principal| principal.key_name() == Some(name));
     let found = known.ok_or_else(|| format!("`key`: `auth.keys` has no key `{name}`"))?;
     Ok(Some(Arc::clone(found)))
+}
+
+fn key_principals(snapshot: &ConfigSnapshot) -> impl Iterator<Item = &Arc<Principal>> {
+    let authentication = snapshot.config.authentication.as_ref();
+    let keys = authentication.map(|settings| settings.authenticator.keys());
+    keys.into_iter().flat_map(|keys| keys.principals())
 }

@@ -64,6 +64,26 @@ export function readClient(text) {
   return values.length > 0 ? Object.fromEntries(values) : null;
 }
 
+/** Where a client names a variant, so that the fields can have it as well. */
+const NAMED_IN = {
+  selector: (id) => ({ meta: JSON.stringify({ "io.modelcontextprotocol/server-variant": id }) }),
+  address: (id) => ({ path: `/mcp/v/${id}` }),
+  header: (id) => ({ headers: `MCP-Server-Variant: ${id}` }),
+};
+
+/** The texts of the fields for a client that Vary has seen, with where it named its variant. */
+export const fieldsOf = ({ name, version }, { variant, reason }) => ({
+  initialize: JSON.stringify({ clientInfo: { name, version } }),
+  ...(variant && NAMED_IN[reason]?.(variant)),
+});
+
+/** What Vary is asked of a caller. Which arm of an experiment a session gets is only known of those that were seen. */
+export function questionOf({ client, principal, ...seen }) {
+  const reason = seen.reason === "experiment" ? "address" : seen.reason;
+  const fields = { ...fieldsOf(client, { ...seen, reason }), key: principal };
+  return readClient((field) => fields[field]);
+}
+
 /** The texts of the fields that describe a client. */
 export function clientTexts({ name, headers, ...client }) {
   const texts = Object.entries(client).map(([field, value]) => [field, typeof value === "object" ? JSON.stringify(value) : value]);

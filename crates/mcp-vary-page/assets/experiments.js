@@ -7,8 +7,7 @@ import { interval, probability, shownValue, signed } from "./metric.js";
 import { Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { link } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
-import { clientLinks } from "./variants.js";
-import { REASONS } from "./who.js";
+import { REASONS, clientLinks } from "./who.js";
 
 export class Experiments extends Polled {
   path = "/api/experiments";

@@ -12,8 +12,8 @@ import { Rule } from "./rule.js";
 import { RULE_OF_CARDS, ServerProblems, actionsOf, hasProblem, weight } from "./servers.js";
 import { Folded, LongText, Name, plain } from "./text.js";
 import { toolKey } from "./tool.js";
-import { clientLinks, draftLink } from "./variants.js";
-import { ClientLink } from "./who.js";
+import { draftLink } from "./variants.js";
+import { ClientLink, clientLinks } from "./who.js";
 
 export class Review extends Component {
   /** The calls behind the numbers are followed, and the lists say which of the tools that clients wanted exist. */

@@ -1,12 +1,14 @@
-// One tool: its address, and its definition in a variant, beside the server's own or that of another variant.
+// One tool: its address, who may call it, and its definition in a variant, beside the server's own or that of another variant.
 
-import { getTool } from "./api.js";
+import { getTool, post } from "./api.js";
+import { questionOf } from "./client.js";
 import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
-import { count, plural, saving } from "./format.js";
-import { Choice, Panel, PlainTable, Problem } from "./parts.js";
-import { link, linkWith, replace } from "./route.js";
+import { count, plural } from "./format.js";
+import { Choice, Panel, Pending, Problem } from "./parts.js";
+import { link, replace } from "./route.js";
+import { RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
 
 /** The tool whose definitions are open: `server:name` in the address. */
@@ -20,9 +22,6 @@ export const toolKey = ({ server, name }) => `${server}:${name}`;
 
 /** The address of what each variant makes of a tool. */
 export const linkToTool = (tool, variant) => link("variants", { tool: toolKey(tool), variant });
-
-/** The name of a tool in a cell, as the link to it. */
-export const ToolLink = ({ tool, variant }) => html`<a href=${linkToTool(tool, variant)} tabindex="-1"><${Name} value=${tool.name} /></a>`;
 
 /** Reads members of a component's state; `error` says why that failed. */
 export async function readInto(component, read) {
@@ -43,7 +42,7 @@ export class ToolPanel extends Component {
     if (before.catalog !== this.props.catalog) this.componentDidMount();
   }
 
-  render({ tool, catalog, params, callers, links, close }, { definitions, error }) {
+  render({ tool, catalog, params, close, ...callers }, { definitions, error }) {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
@@ -51,35 +50,76 @@ export class ToolPanel extends Component {
         <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
-      ${row && html`<${InVariants} ...${{ row, catalog, params, callers, links }} />`}
+      <h3>Who may call it</h3>
+      <${MayCall} key=${`${callers.callers.length} ${callers.keys.length}`} ...${{ tool, ...callers }} />
       ${definitions && !error && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
     <//>`;
   }
 }
 
-/** What each variant makes of the tool, and its clients, as `links` shows them. A link chooses the variant to compare. */
-function InVariants({ row, catalog, params, callers, links }) {
-  const rows = catalog.variants.map(({ id }) => {
-    const shown = row.variants[id];
-    const isChosen = id === params.get("variant") ? "true" : undefined;
-    if (!shown) return [html`<${Name} value=${id} limit=${40} />`, "hidden", "", "", "", ""];
-    return [
-      html`<a href=${linkWith({ variant: id })} aria-current=${isChosen}><${Name} value=${id} limit=${40} /></a>`,
-      html`<${Name} value=${shown.name} limit=${48} />`,
-      count(shown.tokens),
-      saving(shown.tokens, row.tokens),
-      links(callers.filter((it) => it.variant === id).map((it) => ({ ...it, tool: row.name }))),
-      html`<${Changes} ...${shown} />`,
-    ];
-  });
-  const columns = ["variant", "shown as", "#tokens", "#saved", "~clients of the variant", "~changed"];
-  return html`<${PlainTable} label="The tool in each variant" ...${{ columns, rows }} />
-    <p class="note">An access rule can refuse it to any of these clients, who then do not get it: choose one to see.</p>`;
+/** The clients that are asked about, beside all people. */
+const MOST_ASKED = 100;
+
+/** Who may call a tool: each person who has a key, in any variant, and each client that was seen, in its own. Equal answers are one. */
+export class MayCall extends Component {
+  componentDidMount() {
+    const { tool: { server, name }, callers, keys } = this.props;
+    const known = callers.filter(({ principal }) => !principal || keys.includes(principal)).slice(0, MOST_ASKED);
+    readInto(this, async () => ({ known, ...(await post("/api/callers", { server, tool: name, clients: known.map(questionOf) })) }));
+  }
+
+  render({ tool, callers, keys, links }, { known, people, clients, error }) {
+    if (error || !people) return html`<${Pending} what="answers" error=${error} />`;
+    const all = [...people.map((it) => ({ ...it, isPerson: true })), ...clients.map((it, at) => ({ ...it, ...known[at] }))];
+    const groups = [...Map.groupBy(all, (it) => JSON.stringify(reasonsOf(it))).values()].map((who) => [verdictOf(who[0]), who]);
+    const unknown = callers.filter(({ principal }) => principal && !keys.includes(principal));
+    const item = (verdict, who, why) => html`<li>
+      <span class=${`outcome ${{ yes: "allowed", no: "denied" }[verdict] ?? ""}`}>${verdict}</span>
+      <span><${Callers} who=${who.map((it) => ({ ...it, tool: tool.name }))} links=${links} /><span class="beneath">${why}</span></span>
+    </li>`;
+    const reason = (cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool }} />`;
+    return html`<ul class="steps" aria-label="Who may call it">
+        ${VERDICTS.flatMap((it) => groups.filter(([verdict]) => verdict === it)).map(([verdict, who]) => item(verdict, who, reasonsOf(who[0]).map(reason)))}
+        ${unknown.length > 0 && item("not known", unknown, "Vary keeps no claims of tokens. Paste them in “Who gets what”.")}
+      </ul>
+      <p class="note">People may use each variant that access rules leave them, also one that their clients do not get.</p>`;
+  }
 }
 
-function Changes({ changed = [], fixed = [] }) {
-  const names = fixed.map((name, at) => html`${at > 0 && ", "}<${Name} value=${name} limit=${40} />`);
-  return html`${changed.join(", ")}${changed.length > 0 && fixed.length > 0 && "; "}${fixed.length > 0 && html`fixed: ${names}`}`;
+const VERDICTS = ["yes", "depends on the call", "no"];
+
+function verdictOf({ hidden, rules }) {
+  if (hidden.length > 0) return "no";
+  return rules.some((rule) => /, (if|scopes) /.test(rule)) ? "depends on the call" : "yes";
+}
+
+/** The access rules that allow it, each with what of it does; or what hides it. What an access rule hides, no variant shows. */
+function reasonsOf({ hidden, rules }) {
+  if (hidden.length > 0) return hidden[0].by === "access" ? hidden.slice(0, 1) : hidden;
+  return rules.map((text) => text.split(/ \((.*)\)$/s)).map(([rule, detail]) => ({ rule, detail }));
+}
+
+/** How many people and clients, and each as the link to what it gets. Who has no key has no name. */
+function Callers({ who, links }) {
+  const named = who.filter(({ isPerson, person }) => !isPerson || person);
+  const people = named.filter(({ isPerson }) => isPerson).length;
+  const numbers = [
+    people > 0 && `${count(people)} ${people === 1 ? "person" : "people"}`,
+    named.length < who.length && "anybody without a key",
+    named.length > people && plural(named.length - people, "client"),
+  ];
+  return html`${numbers.filter(Boolean).join(", ")}${named.length > 0 && html`: ${links(named)}`}`;
+}
+
+/** What allows or hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */
+export function Cause({ cause: { by, rule, detail }, tool }) {
+  const denies = `the rule \`${rule}\` denies it: `;
+  const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
+  const draft = { variant: rule, tool: tool && toolKey(tool) };
+  const [kind, place, next] = by === "variant"
+    ? ["variant ", null, html` · <a href=${link("draft", draft)}>${tool ? "add it in a draft" : "change it in a draft"}</a>`]
+    : ["access rule ", html`<${RuleText} key=${rule} name=${rule} isShort />`, by && html` · <a href=${link("review")}>Problems</a>`];
+  return html`${rule && html`${kind}<code><${Name} value=${rule} /></code>${place}`}<${Name} value=${why} limit=${300} isSentence />${rule && next}`;
 }
 
 const SERVER = "";
@@ -126,7 +166,4 @@ function Member({ name, before, after }) {
     </div>`;
 }
 
-function asText(value) {
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
+const asText = (value = "") => (typeof value === "string" ? value : JSON.stringify(value, null, 2));

@@ -7,12 +7,11 @@ import { createRef, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
 import { count, plural, saving } from "./format.js";
 import { Grid, KEYS } from "./grid.js";
-import { FirstTen } from "./more.js";
 import { CheckBox, Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
 import { ToolPanel, openTool, toolKey } from "./tool.js";
-import { ClientLink } from "./who.js";
+import { clientLinks } from "./who.js";
 
 export class Variants extends Polled {
   path = "/api/catalog";
@@ -33,21 +32,22 @@ export class Variants extends Polled {
     if (catalog.variants.length === 0) return VARIANTS_OFF;
     const chosen = chosenVariants(catalog, params);
     const tool = openTool(params);
-    const callers = callersOf(calls, status?.clients ?? []);
+    const { clients = [], keys = [] } = status ?? {};
+    const callers = callersOf(calls, clients);
     return html`
       ${error && html`<${Problem} what="These lists may be old." error=${error} />`}
       <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
-      ${status && html`<${Uses} ...${{ catalog, clients: status.clients, callers }} />`}
+      ${status && html`<${Uses} ...${{ catalog, clients, callers }} />`}
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant</h2>
         <p class="note">
           Tokens of each definition, and from 5 % on the difference to the original. The whole list also has what no model reads,
-          ${" "}such as output schemas. Access rules can hide more: “Who gets what” shows that. ${KEYS}
+          ${" "}such as output schemas. Access rules can hide more: choose a tool to see who may call it. ${KEYS}
         </p>
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
           <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
-          ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, links: clientLinks, close: this.close }} />`}
+          ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, keys, links: clientLinks, close: this.close }} />`}
         </div>
       </section>
     `;
@@ -63,16 +63,6 @@ function Uses({ catalog, clients, callers }) {
     return [draftLink(id), count(calls), clientLinks(callers.filter(({ variant }) => variant === id))];
   });
   return html`<${Table} title="Who gets each variant" note="All calls since the start, and the clients that got it last." columns=${["variant", "#calls", "~clients"]} rows=${rows} />`;
-}
-
-/** Clients of the status, or of calls with their people, as links to what they get. */
-export function clientLinks(uses) {
-  if (uses.length === 0) return "–";
-  const one = ({ client, principal, variant, reason, rule, variantRule = rule, last, at = last, tool }, place) => {
-    const seen = { principal, variant, reason, variantRule, at, tool };
-    return html`${place > 0 && ", "}${client?.name ? html`<${ClientLink} person=${principal} ...${{ client, seen }} />` : "no name"}`;
-  };
-  return html`<${FirstTen} all=${uses} show=${(some) => some.map(one)} />`;
 }
 
 /** A variant as the link to its draft. */
@@ -98,10 +88,7 @@ function Choices({ catalog, chosen, params }) {
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     <${ServerChoice} ...${{ catalog, params }} />
     <${Choice} label="Order" value=${params.get("sort") ?? ""} options=${[["", "as servers list them"], ...orders]} onChange=${(sort) => replace({ sort })} />
-    <fieldset>
-      <legend>Variants</legend>
-      ${catalog.variants.map(box)}
-    </fieldset>
+    <fieldset><legend>Variants</legend>${catalog.variants.map(box)}</fieldset>
   </div>`;
 }
 
@@ -113,7 +100,10 @@ export function ServerChoice({ catalog, params }) {
 
 function Matrix({ catalog, chosen, params, tool, grid }) {
   const rows = matrixRows(catalog, params);
-  if (rows.length === 0) return html`<p class="empty">${nothingFound(catalog)}</p>`;
+  const empty = catalog.tools.length === 0
+    ? "The servers list no tools yet. The view “now” says which servers are up."
+    : "No tool matches. Clear the filter, or choose all servers.";
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   const columns = [
     { id: "tool", head: "tool", kind: "c-name" },
     { id: "server", head: "original", kind: "c-number" },
@@ -132,11 +122,6 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
     cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools))}
     foot=${foot(catalog, chosen)}
   />`;
-}
-
-function nothingFound(catalog) {
-  if (catalog.tools.length === 0) return "The servers list no tools yet. The view “now” says which servers are up.";
-  return "No tool matches. Clear the filter, or choose all servers.";
 }
 
 /** A row for each server with its sums, then its tools unless they are folded; or all tools, first those of which `sort` saves most. */

@@ -1,16 +1,16 @@
 // The view of who gets what: what a client sends, the variant that it gets, and why.
 
 import { get, post } from "./api.js";
-import { ClientFields, ClientName, FIELDS, callersOf, clientLabel, fieldText, readClient } from "./client.js";
+import { ClientFields, ClientName, FIELDS, callersOf, clientLabel, fieldText, fieldsOf, questionOf, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
+import { clientName } from "./draft-value.js";
 import { count, minuteOfDay, plural, timeOfDay } from "./format.js";
-import { Grid } from "./grid.js";
 import { FirstTen } from "./more.js";
 import { CallCount, Choice, Filter, PlainTable, Problem, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
-import { LongText, Name, plain } from "./text.js";
-import { ToolLink, linkToTool, toolKey } from "./tool.js";
+import { Folded, LongText, Name, plain } from "./text.js";
+import { Cause, MayCall, linkToTool, toolKey } from "./tool.js";
 
 /** What decides, after the variant. */
 export const REASONS = {
@@ -24,19 +24,6 @@ export const REASONS = {
   ranking: "ranked first by its hints",
 };
 
-/** Where a client names a variant, so that the fields can have it as well. */
-const NAMED_IN = {
-  selector: (id) => ({ meta: JSON.stringify({ "io.modelcontextprotocol/server-variant": id }) }),
-  address: (id) => ({ path: `/mcp/v/${id}` }),
-  header: (id) => ({ headers: `MCP-Server-Variant: ${id}` }),
-};
-
-/** The texts of the fields for a client that Vary has seen, with where it named its variant. */
-const fieldsOf = ({ name, version }, { variant, reason }) => ({
-  initialize: JSON.stringify({ clientInfo: { name, version } }),
-  ...(variant && NAMED_IN[reason]?.(variant)),
-});
-
 /** The link to the view for a client that Vary has seen, with what a call of it shows: who called, and what was decided. */
 export function linkToClient(client, seen = {}) {
   const { principal, variant, reason, variantRule, at, tool } = seen;
@@ -46,6 +33,18 @@ export function linkToClient(client, seen = {}) {
 
 /** A client, and the person who uses it, as a link to what it gets, and why. */
 export const ClientLink = ({ client, person, seen }) => html`<a href=${linkToClient(client, seen)}><${ClientName} ...${{ client, person }} /></a>`;
+
+/** People, clients of the status, or of calls with their people, as links to what they get. */
+export function clientLinks(uses) {
+  if (uses.length === 0) return "–";
+  const one = ({ client, principal, variant, reason, rule, variantRule = rule, last, at = last, tool, isPerson, person }, place) => {
+    const seen = { principal, variant, reason, variantRule, at, tool };
+    const ofClient = client?.name ? html`<${ClientLink} person=${principal} ...${{ client, seen }} />` : "no name";
+    const ofPerson = html`<a href=${link("who", { key: person, q: tool })}><${Name} value=${person} limit=${40} /></a>`;
+    return html`${place > 0 && ", "}${isPerson ? ofPerson : ofClient}`;
+  };
+  return html`<${FirstTen} all=${uses} show=${(some) => some.map(one)} />`;
+}
 
 /** The text of a field: a person of a call is the name of a key, if there is such a key. */
 const textIn = (params, keys) => (field) => {
@@ -59,10 +58,12 @@ const asked = ({ params, status }) => [!status && params.get("person"), ...Objec
 export class Who extends Component {
   componentDidMount() {
     this.ask();
+    this.loadTools();
     if (this.props.status) this.loadCallers();
   }
 
   componentDidUpdate(before) {
+    this.loadTools();
     if (asked(before) !== asked(this.props)) this.ask();
     if (before.status?.clients.length !== this.props.status?.clients.length) this.loadCallers();
   }
@@ -78,6 +79,11 @@ export class Who extends Component {
     } catch (error) {
       this.props.failed(error);
     }
+  }
+
+  /** The tools, once somebody asks for one. */
+  loadTools() {
+    if (this.props.params.get("tool")) this.tools ??= get("/api/catalog").then(({ tools }) => this.setState({ tools }), this.props.failed);
   }
 
   async ask() {
@@ -96,17 +102,18 @@ export class Who extends Component {
     }
   }
 
-  render({ params, status }, { answer, error, callers }) {
+  render({ params, status, failed }, { answer, error, callers, tools }) {
     const keys = status?.keys ?? [];
     const text = textIn(params, keys);
     return html`
       <section aria-label="What the client sends">
-        <${Choices} ...${{ params, keys, person: text("key") }} />
+        <div class="choices"><${Choices} ...${{ params, keys, person: text("key") }} /></div>
         <details class="question" open=${!!error}>
           <summary>All that the client sends</summary>
           <${Form} key=${asked({ params, status })} ...${{ params, text }} />
         </details>
       </section>
+      ${params.get("tool") && tools && callers && html`<${AskedTools} text=${params.get("tool")} ...${{ tools, callers, keys, failed }} />`}
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!params.get("initialize") && !error && callers && html`<${Seen} callers=${callers} person=${text("key")} />`}
       ${answer && html`<${Recorded} ...${{ answer, params }} />`}
@@ -115,23 +122,37 @@ export class Who extends Component {
   }
 }
 
-/** The people who have keys, and the way back to the clients. */
+/** The people who have keys, and the way back to the clients; or a tool. */
 function Choices({ params, keys, person }) {
   const people = [...new Set([...keys, ...(person ? [person] : [])])].sort().slice(0, 200);
-  const another = params.get("initialize") && html`<a href=${link("who", { key: person })}>Choose another client</a>`;
-  if (people.length === 0) return another;
   const options = [["", "without a key"], ...people.map((key) => [key, plain(key, 60)])];
-  return html`<div class="choices">
-    <${Choice} label="Person, by API key" value=${person ?? ""} options=${options} onChange=${(key) => go(linkWith({ key, person: null }))} />
-    ${another}
-  </div>`;
+  return html`
+    ${people.length > 0 && html`<${Choice} label="Person, by API key" value=${person ?? ""} options=${options} onChange=${(key) => go(linkWith({ key, person: null }))} />`}
+    ${params.get("initialize") && html`<a href=${link("who", { key: person })}>Choose another client</a>`}
+    <${Filter} label="Who may call a tool?" hint="delete_file" value=${params.get("tool") ?? ""} onChange=${(tool) => replace({ tool })} />
+  `;
+}
+
+/** Who may call the tool that a text names, or the tools that it may mean. */
+function AskedTools({ text, tools, ...others }) {
+  const matches = matcher(text);
+  const found = tools.filter((tool) => namesOf(tool).some(matches));
+  const named = found.filter((tool) => namesOf(tool).includes(text.trim()));
+  const tool = [named, found].find(({ length }) => length === 1)?.[0];
+  const choice = (it, at) => html`${at > 0 && ", "}<a href=${linkWith({ tool: toolKey(it) })}><${Name} value=${clientName(it)} limit=${60} /></a>`;
+  return html`<section aria-labelledby="may-call">
+    <h2 id="may-call">Who may call ${tool ? html`<${Name} value=${clientName(tool)} limit=${60} />` : "a tool"}</h2>
+    ${found.length === 0 && html`<p class="empty">No tool matches “${plain(text)}”. Write a part of its name.</p>`}
+    ${!tool && found.length > 0 && html`<p>Choose one: <${FirstTen} all=${found} show=${(some) => some.map(choice)} /></p>`}
+    ${tool && html`<${MayCall} key=${[toolKey(tool), others.callers.length, others.keys.length].join(" ")} links=${clientLinks} ...${{ tool, ...others }} />`}
+  </section>`;
 }
 
 function Form({ params, text }) {
   const submit = (event) => {
     event.preventDefault();
     const values = Object.keys(FIELDS).map((field) => [field, fieldText(event.target, field)]);
-    go(link("who", { ...Object.fromEntries(values), q: params.get("q"), all: params.get("all") }));
+    go(link("who", { ...Object.fromEntries(values), q: params.get("q") }));
   };
   return html`<form class="who" onSubmit=${submit}>
     <p class="note">Paste what the client sends, as far as you know it. The answer is what it gets now. Servers receive nothing.</p>
@@ -155,10 +176,10 @@ function Seen({ callers, person }) {
     html`<${ClientLink} client=${client} person=${principal} seen=${{ ...seen, principal: principal ?? person }} />`,
     html`<${Got} ...${{ now, seen }} />`,
     count(now?.listed),
-    now ? whyOf(now) : (REASONS[seen.reason] ?? "–"),
+    whyOf(now ?? { ...seen, steps: [] }, seen.variantRule),
     html`<${CallCount} number=${calls} filters=${{ client: client.name, person: principal }} what=${`calls of ${clientLabel(client, principal)}`} />`,
   ]);
-  const columns = ["client", "variant", "#tools", "~why", "#calls"];
+  const columns = ["client", "variant", "#tools", "~why", "#last calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
   return html`<section>
     <h2>Choose a client that was seen</h2>
@@ -175,23 +196,25 @@ function Got({ now, seen: { variant, at } }) {
 }
 
 /** The answer for what is known of a caller; nothing if its person is not that of a key. */
-async function answerTo({ client, principal, ...seen }, keys) {
-  if (principal && !keys.includes(principal)) return null;
+async function answerTo(caller, keys) {
+  if (caller.principal && !keys.includes(caller.principal)) return null;
   const ask = async (known) => {
-    const fields = { ...fieldsOf(client, known), key: principal };
-    const answer = await post("/api/explain", { ...readClient((field) => fields[field]), brief: true }).catch(() => null);
+    const answer = await post("/api/explain", { ...questionOf(known), brief: true }).catch(() => null);
     return answer?.lacksCredential ? null : answer;
   };
-  const answer = await ask(seen);
-  if (seen.reason !== "experiment" || !["ranking", "model"].includes(answer?.reason)) return answer;
-  // Which arm a session gets is only known of those that were seen.
-  return { ...(await ask({ ...seen, reason: "address" })), reason: "experiment", steps: [] };
+  if (caller.reason !== "experiment") return ask(caller);
+  // An experiment assigns no variant to those whose variant something else decides now.
+  const answer = await ask({ ...caller, reason: null });
+  const isAssigned = ["ranking", "model", "experiment"].includes(answer?.reason);
+  return isAssigned ? { ...(await ask(caller)), reason: "experiment", steps: [] } : answer;
 }
 
-/** What decided, the rule by its name and place. */
-function whyOf({ steps, reason }) {
+/** What decided, the rule by its name and place; `seen` names the experiment in which the client was seen. */
+function whyOf({ steps, reason }, seen) {
   const rule = ruleIn(steps.find(({ decided }) => decided) ?? {});
-  if (!rule) return REASONS[reason] ?? reason;
+  const experiment = reason === "experiment" && (rule ?? seen);
+  if (experiment) return html`an arm of the experiment <a href=${link("experiments")}><${Name} value=${experiment} limit=${60} /></a>`;
+  if (!rule) return REASONS[reason] ?? reason ?? "–";
   return html`given by <code><${Name} value=${rule} /></code><${RuleText} key=${rule} name=${rule} isShort />`;
 }
 
@@ -222,16 +245,16 @@ function Answer({ answer, params }) {
   return html`
     <section class="answer">
       <h2 aria-live="polite">${client} ${answer.variant ? variant : without}</h2>
-      ${answer.tools.length > 0 && html`<${Tools} ...${{ answer, params }} />`}
       <h3>The steps of the decision</h3>
       <ol class="steps">
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
             <span>${step}</span>
-            <span>${sentence(detail)}<${RuleText} key=${detail} name=${ruleIn({ step, detail })} />${decided && html` <span class="mark">decides</span>`}</span>
+            <span>${sentence(detail)}<${RuleText} key=${detail} name=${step !== "experiment" && ruleIn({ step, detail })} />${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
       </ol>
+      ${answer.tools.length > 0 && html`<${Tools} ...${{ answer, params }} />`}
       <${Declared} features=${answer.features ?? []} />
       <${Rules} rules=${answer.rules ?? []} />
       <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
@@ -239,18 +262,17 @@ function Answer({ answer, params }) {
   `;
 }
 
-/** The rule that a step names. One that is built in is in no file. */
+/** The rule or experiment that a step names. A rule that is built in is in no file. */
 function ruleIn({ step, detail }) {
-  return ["pin", "access", "rule"].includes(step) ? detail.match(/^(?:the rule )?`([^`]+)` /)?.[1] : undefined;
+  return ["pin", "access", "rule", "experiment"].includes(step) ? detail.match(/^(?:the rule |the experiment )?`([^`]+)` /)?.[1] : undefined;
 }
 
 /** A sentence of Vary. */
 const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
 
-function Declared({ features }) {
-  if (features.length === 0) return html`<p class="note">It declares no features, so results reach it as servers send them.</p>`;
-  return html`<p class="note">Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} /></p>`;
-}
+const Declared = ({ features }) => html`<p class="note">
+  ${features.length > 0 ? html`Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} />` : "It declares no features, so results reach it as servers send them."}
+</p>`;
 
 /** Folded where something else decided, or all have the same points. */
 function Ranking({ ranking, decided }) {
@@ -271,76 +293,51 @@ function Rules({ rules }) {
   </div>`;
 }
 
-/** The tools that are hidden, by what hides them, then each tool. */
+/** The tools: those that are listed, then those that are hidden by what hides them, each once. */
 function Tools({ answer, params }) {
-  const hidden = answer.tools.filter((it) => it.hidden.length > 0);
-  const all = params.get("all") === "yes" || hidden.length === 0;
+  const isHidden = ({ hidden }) => hidden.length > 0;
   const q = params.get("q") ?? "";
   const matches = matcher(q);
   const found = answer.tools.filter((it) => namesOf(it).some(matches));
-  const rows = found.filter((it) => all || it.hidden.length > 0);
   const one = found.length === 1 ? found[0] : found.find((it) => namesOf(it).includes(q.trim()));
-  const shows = [...(hidden.length > 0 ? [["", "hidden"]] : []), ["yes", "all"]];
+  const groups = [...Map.groupBy(found, ({ hidden }) => JSON.stringify(hidden)).values()];
+  groups.sort(([a, ...as], [b, ...bs]) => isHidden(a) - isHidden(b) || bs.length - as.length);
+  const group = (tools) => html`<li key=${JSON.stringify(tools[0].hidden)}>
+    <strong>${plural(tools.length, "tool")}</strong> ${isHidden(tools[0]) ? causesOf({ hidden: tools[0].hidden }) : "listed"}
+    <${ToolNames} ...${{ tools, variant: answer.variant }} />
+  </li>`;
+  const hidden = answer.tools.filter(isHidden).length;
   return html`
-    <h3>${plural(answer.tools.length - hidden.length, "tool")} listed, ${count(hidden.length)} hidden</h3>
+    <h3>${plural(answer.tools.length - hidden, "tool")} listed, ${count(hidden)} hidden</h3>
     <div class="choices">
       <${Filter} label="Tool" hint="why not delete_file?" value=${q} onChange=${(text) => replace({ q: text })} />
-      <${Choice} label="Show" value=${all ? "yes" : ""} options=${shows} onChange=${(value) => replace({ all: value })} />
     </div>
     <div role="status">${q && one && html`<${OneTool} tool=${one} variant=${answer.variant} />`}</div>
-    ${found.length > 1 && html`<${Causes} hidden=${found.filter((it) => it.hidden.length > 0)} />`}
-    ${found.length !== 1 && (rows.length === 0
-      ? html`<p class="empty">${found.length === 0 ? "No tool matches. Clear the filter." : "It gets all that match."}</p>`
-      : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${(row, column) => toolCell(row, column, answer.variant)} />`)}
+    ${found.length === 0 && html`<p class="empty">No tool matches. Clear the filter.</p>`}
+    ${found.length > 1 && html`<${FirstTen} all=${groups} show=${(some) => html`<ul class="causes">${some.map(group)}</ul>`} />`}
   `;
 }
 
-/** The names by which one may ask for a tool: its own, with its server as clients often have it, and the one that it gets. */
-const namesOf = ({ server, name, shown }) => [name, `${server}_${name}`, ...(shown ? [shown] : [])];
+/** The tools that are shown without being asked for. */
+const FEW = 3;
+
+/** Tools by their servers, as links to the tool. */
+function ToolNames({ tools, variant }) {
+  const ofServer = ([server, all]) => html`<div><span class="faint"><${Name} value=${server} limit=${32} />: </span>
+    ${all.map((tool, at) => html`${at > 0 && ", "}<a href=${linkToTool(tool, variant)}><${Name} value=${tool.shown ?? tool.name} limit=${60} /></a>`)}</div>`;
+  return html`<${Folded} isLong=${tools.length > FEW} all=${count(tools.length)}>
+    ${(isWhole) => isWhole && [...Map.groupBy(tools, ({ server }) => server)].map(ofServer)}<//>`;
+}
+
+/** The names by which one may ask for a tool: its own, with its server as clients often have it, and the one that a client gets. */
+const namesOf = (tool) => [tool.name, `${tool.server}_${tool.name}`, toolKey(tool), ...(tool.shown ? [tool.shown] : [])];
 
 /** Whether it gets the tool, and what to do if not, in a line. */
 function OneTool({ tool, variant }) {
   const answer = tool.hidden.length > 0 ? causesOf(tool) : html`it gets <${Name} value=${tool.shown} />`;
-  return html`<a href=${linkToTool(tool, variant)}><${Name} value=${tool.name} /></a> of <${Name} value=${tool.server} />: ${answer}`;
+  return html`<a href=${linkToTool(tool, variant)}><${Name} value=${tool.name} /></a> of <${Name} value=${tool.server} />: ${answer}
+    ${" "}· <a href=${linkWith({ tool: toolKey(tool) })}>who may call it</a>`;
 }
 
-const COLUMNS = [
-  { id: "name", head: "tool", kind: "c-name" },
-  { id: "shown", head: "it gets", kind: "c-wide" },
-  { id: "server", head: "server", kind: "c-short" },
-];
-
-function toolCell(row, column, variant) {
-  if (column.id === "name") return html`<${ToolLink} tool=${row} variant=${variant} />`;
-  if (column.id === "server" || row.shown !== null) return html`<${Name} value=${row[column.id]} />`;
-  return html`<span class="causes-of">${causesOf(row, true)}</span>`;
-}
-
-/** All that hides a tool. Links in cells are not reached by Tab. */
-export function causesOf(tool, isCell = false) {
-  return html`<span class="hidden-tool">hidden:</span> ${tool.hidden.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool, isCell }} />`)}`;
-}
-
-/** What hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */
-function Cause({ cause: { by, rule, detail }, tool, isCell }) {
-  const denies = `the rule \`${rule}\` denies it: `;
-  const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
-  const [kind, next, to] = by === "variant"
-    ? ["variant ", tool ? "add it in a draft" : "change it in a draft", link("draft", { variant: rule, tool: tool && toolKey(tool) })]
-    : ["access rule ", "Problems", link("review")];
-  const place = !isCell && by !== "variant" && html`<${RuleText} key=${rule} name=${rule} isShort />`;
-  return html`${rule && html`${isCell ? "" : kind}<code><${Name} value=${rule} /></code>${place}`}<${Name} value=${why} limit=${300} isSentence />
-    ${" "}· <a href=${to} tabindex=${isCell ? "-1" : undefined}>${next}</a>`;
-}
-
-/** What hides tools, each with how many. */
-function Causes({ hidden }) {
-  const causes = Map.groupBy(hidden.flatMap((tool) => tool.hidden), ({ by, rule, detail }) => JSON.stringify([by, rule, detail]));
-  const sorted = [...causes.values()].sort((a, b) => b.length - a.length).slice(0, 8);
-  if (sorted.length === 0) return null;
-  const severalTimes = hidden.filter((tool) => tool.hidden.length > 1).length;
-  return html`<ul class="causes">
-      ${sorted.map((all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden: <${Cause} cause=${all[0]} /></li>`)}
-    </ul>
-    ${severalTimes > 0 && html`<p class="note">${plural(severalTimes, "tool")} hidden by more than one: change each that is named beside such a tool.</p>`}`;
-}
+/** All that hides a tool; of several tools, their causes alone. */
+export const causesOf = ({ hidden, ...tool }) => html`<span class="hidden-tool">hidden:</span> ${hidden.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause }} tool=${tool.name && tool} />`)}`;

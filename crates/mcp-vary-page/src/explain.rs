@@ -1,5 +1,7 @@
 //! Which client gets what, and which step or rule decides.
 
+pub(crate) mod callers;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use mcp_vary_gateway::{ClientDescription, ClientExplanation, ExplainedTool, Gateway};
@@ -18,7 +20,7 @@ pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
 }
 
 /// What the page sends of a client. Each part is optional.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Question<'a> {
     /// What the page calls it.
@@ -34,6 +36,8 @@ pub(crate) struct Question<'a> {
     #[serde(borrow)]
     claims: Option<&'a RawValue>,
     key: Option<String>,
+    /// The name of the tool that is asked about, at its server.
+    tool: Option<String>,
     /// Whether the number of its tools is enough.
     brief: bool,
 }
@@ -77,6 +81,7 @@ impl Question<'_> {
             path: self.path.clone(),
             claims: self.claims.map(|claims| claims.get().to_owned()),
             key: self.key.clone(),
+            tool: self.tool.clone(),
         })
     }
 }
@@ -145,6 +150,7 @@ fn tool_json(tool: &ExplainedTool) -> Value {
         "name": tool.name,
         "shown": tool.shown.as_ref().ok(),
         "hidden": hidden.collect::<Value>(),
+        "rules": tool.rules,
     })
 }
 

@@ -13,10 +13,11 @@ use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
 use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
+use crate::explain::{self, callers};
 use crate::history::Histories;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{experiments, explain, review, suggest};
+use crate::{experiments, review, suggest};
 
 /// The page of a gateway.
 ///
@@ -182,7 +183,7 @@ impl GatewayPage {
         access: PageAccess,
     ) -> PageAnswer {
         let query = request.uri().query().unwrap_or_default();
-        let body = request.body();
+        let body = request.body().clone();
         match data {
             Data::Status => self.status(gateway, access),
             Data::Retry => retry(gateway, &parameter(query, "server")),
@@ -212,10 +213,8 @@ impl GatewayPage {
                 apart(gateway, read).await
             }
             Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
-            Data::Explain => {
-                let client = body.clone();
-                apart(gateway, move |gateway| explain::respond(gateway, &client)).await
-            }
+            Data::Explain => apart(gateway, move |gateway| explain::respond(gateway, &body)).await,
+            Data::Callers => apart(gateway, move |gateway| callers::respond(gateway, &body)).await,
             Data::Tool => {
                 let server = parameter(query, "server");
                 let name = parameter(query, "name");
@@ -224,17 +223,17 @@ impl GatewayPage {
                 })
                 .await
             }
-            Data::Call => match self.calls.call(gateway, body).await {
+            Data::Call => match self.calls.call(gateway, &body).await {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
             Data::Suggest => {
                 let client = parameter(query, "client");
-                self.variants(data, gateway, client, body.clone()).await
+                self.variants(data, gateway, client, body).await
             }
             Data::Variant | Data::Draft | Data::Rules | Data::Save | Data::Undo => {
                 let id = parameter(query, "id");
-                self.variants(data, gateway, id, body.clone()).await
+                self.variants(data, gateway, id, body).await
             }
         }
     }
@@ -263,6 +262,8 @@ enum Data {
     LastCalls,
     /// What a client would get.
     Explain,
+    /// Who may call a tool.
+    Callers,
     /// What should go.
     Review,
     /// What clients get of a call.
@@ -293,6 +294,7 @@ impl Data {
             "events" => Self::Events,
             "last-calls" => Self::LastCalls,
             "explain" => Self::Explain,
+            "callers" => Self::Callers,
             "review" => Self::Review,
             "call" => Self::Call,
             "experiments" => Self::Experiments,
@@ -308,9 +310,13 @@ impl Data {
 
     const fn method(self) -> Method {
         match self {
-            Self::Retry | Self::Explain | Self::Call | Self::Draft | Self::Save | Self::Undo => {
-                Method::POST
-            }
+            Self::Retry
+            | Self::Explain
+            | Self::Callers
+            | Self::Call
+            | Self::Draft
+            | Self::Save
+            | Self::Undo => Method::POST,
             _ => Method::GET,
         }
     }

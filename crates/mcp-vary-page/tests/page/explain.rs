@@ -147,6 +147,107 @@ async fn all_that_hides_a_tool_is_said() {
     assert_eq!(tool(&explained, "odd")["hidden"], json!([]));
 }
 
+/// People with keys, and access rules that differ for each of their groups.
+fn people() -> String {
+    let key = |number: usize, name: &str, group: &str| {
+        let sha256 = format!("{number:02x}").repeat(32);
+        format!("{{name: {name}, sha256: '{sha256}', claims: {{groups: [{group}]}}}}")
+    };
+    let people = [
+        ("ann", "dev"),
+        ("bob", "dev"),
+        ("carol", "sre"),
+        ("dave", "audit"),
+        ("erin", "mail"),
+    ];
+    let keyed = people.iter().enumerate();
+    let keys: Vec<_> = keyed
+        .map(|(number, (name, group))| key(number, name, group))
+        .collect();
+    let keys = keys.join(", ");
+    format!(
+        "
+variants:
+  standard: {{}}
+  read-only: {{from: read-only}}
+variant: read-only
+access:
+  - {{name: all, when: {{groups: '{{dev,sre,audit}}'}}, allow: ['*']}}
+  - {{name: no failures, when: {{groups: dev}}, deny: [fail]}}
+  - {{name: auditors read, when: {{groups: audit}}, variant: read-only, pin: on}}
+  - {{name: by mail, when: {{groups: mail}}, allow: [fail], if: 'args.draft == true'}}
+auth: {{anonymous: on, keys: [{keys}]}}
+"
+    )
+}
+
+#[tokio::test]
+async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
+    let shown = Shown::with(&people()).await;
+    let robot_of = |key: &str| json!({"initialize": robot(), "key": key});
+    let elsewhere = json!({"key": "carol", "path": "/mcp/v/none"});
+    let clients = [robot_of("carol"), robot_of("ann"), elsewhere];
+    let asked = json!({"server": "places", "tool": "fail", "clients": clients});
+    let answer = shown.post("/api/callers", &asked).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let cause = |by: &str, rule: Option<&str>, detail: &str| json!({"by": by, "rule": rule, "detail": detail});
+    let why = "the rule `no failures` denies it: fail";
+    let denied = cause("access", Some("no failures"), why);
+    let why = "no access rule that applies to the client allows it";
+    let by_default = cause("access", None, why);
+    let why = "it starts from `read-only`, and the tool does not declare `readOnlyHint: true`";
+    let by_variant = cause("variant", Some("read-only"), why);
+    let expected = json!([
+        {"person": "ann", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"]},
+        {"person": "bob", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"]},
+        // The default variant hides it, and she may use another one.
+        {"person": "carol", "hidden": [], "rules": ["all (allow *)"]},
+        {"person": "dave", "hidden": [by_variant], "rules": ["all (allow *)"]},
+        {"person": "erin", "hidden": [], "rules": ["by mail (allow fail, if args.draft == true)"]},
+        {"person": null, "hidden": [by_default, by_variant], "rules": []},
+    ]);
+    assert_eq!(answer.json()["people"], expected);
+    let clients = answer.json()["clients"].clone();
+    assert_eq!(
+        clients[0],
+        json!({"hidden": [by_variant], "rules": ["all (allow *)"]})
+    );
+    assert_eq!(clients[1]["hidden"], json!([denied, by_variant]));
+    assert_eq!(clients[2]["hidden"][0]["by"], "refused");
+}
+
+#[tokio::test]
+async fn who_may_call_a_tool_without_a_key_depends_on_auth() {
+    let shown = Shown::with("").await;
+    let asked = json!({"server": "places", "tool": "fail", "clients": []});
+    let open = shown.post("/api/callers", &asked).await.json();
+    let anybody = json!({"person": null, "hidden": [], "rules": []});
+    assert_eq!(open, json!({"people": [anybody], "clients": []}));
+    let sha256 = "01".repeat(32);
+    let auth = format!("auth: {{keys: [{{name: ci, sha256: '{sha256}'}}]}}");
+    let shown = Shown::with(&auth).await;
+    let locked = shown.post("/api/callers", &asked).await.json();
+    let detail = "Vary refuses clients without a key or a token";
+    let refused = json!([{"by": "refused", "rule": null, "detail": detail}]);
+    let expected = json!([
+        {"person": "ci", "hidden": [], "rules": []},
+        {"person": null, "hidden": refused, "rules": []},
+    ]);
+    assert_eq!(locked["people"], expected);
+    for (body, part) in [
+        (
+            json!({"server": "places"}),
+            "the request: missing field `tool`",
+        ),
+        (
+            json!({"server": "a", "tool": "b", "clients": [{"key": "none"}]}),
+            "`key`",
+        ),
+    ] {
+        shown.refuses("/api/callers", &body, 400, part).await;
+    }
+}
+
 #[tokio::test]
 async fn what_cannot_be_read_is_named() {
     let shown = Shown::with("").await;

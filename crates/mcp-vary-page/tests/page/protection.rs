@@ -21,6 +21,7 @@ async fn data_needs_the_token_and_files_do_not() {
         (get("/api/status").line("POST /api/status HTTP/1.1"), 405),
         (get("/").line("POST / HTTP/1.1"), 405),
         (get("/api/explain"), 405),
+        (get("/api/callers"), 405),
         (get("/api/retry?server=places"), 405),
         (
             bare("/").line("POST /api/retry?server=places HTTP/1.1"),
