@@ -106,14 +106,24 @@ fn code(response: &[u8]) -> Option<i64> {
     edit::get(message.error?, "code")?.parse().ok()
 }
 
-/// Whether the result of a tool has `isError`. Most have not, and are not parsed.
+/// Whether the result of a tool has `isError`. Most have not, or have it with `false`, and are not parsed.
 fn reports_failure(response: &[u8]) -> bool {
-    if IS_ERROR.find(response).is_none() {
+    let is_true = |at| is_true_after(response, at + IS_ERROR.needle().len());
+    if !IS_ERROR.find_iter(response).any(is_true) {
         return false;
     }
     let message = Message::read(response).ok();
     let result = message.and_then(|message| message.result);
     result.and_then(|result| edit::get(result, "isError")) == Some("true")
+}
+
+/// Whether the key that ends `at` this place has the value `true`.
+fn is_true_after(response: &[u8], at: usize) -> bool {
+    let value = response.get(at..).and_then(|end| {
+        let colon = end.strip_prefix(b"\"")?.trim_ascii_start();
+        Some(colon.strip_prefix(b":")?.trim_ascii_start())
+    });
+    value.is_some_and(|value| value.starts_with(b"true"))
 }
 
 #[cfg(test)]
@@ -131,7 +141,14 @@ mod tests {
         let result = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
         is(&result("{}"), Outcome::Allowed, None);
         is(&result(r#"{"isError":true}"#), Outcome::ToolError, None);
+        is(&result("{\"isError\" :\n\ttrue}"), Outcome::ToolError, None);
         is(&result(r#"{"isError":false}"#), Outcome::Allowed, None);
+        // Of several, the last one counts.
+        is(
+            &result(r#"{"isError":false,"isError":true}"#),
+            Outcome::ToolError,
+            None,
+        );
         // The same word elsewhere is not the tool's.
         is(
             &result(r#"{"structuredContent":{"isError":true,"error":1}}"#),

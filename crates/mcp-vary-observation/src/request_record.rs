@@ -220,7 +220,11 @@ impl RequestRecord {
             pending.server = Some(Arc::clone(server));
             if let Some(target) = &mut pending.record.record_mut().target {
                 target.server = Some(Text::shared(server));
-                target.upstream_name = upstream_name.map(LongText::new);
+                // It often is the client's own name of the tool, whose text is shared.
+                target.upstream_name = upstream_name.map(|name| match target.name.as_str() {
+                    same if same == name => target.name.clone(),
+                    _ => LongText::new(name),
+                });
             }
         });
     }
