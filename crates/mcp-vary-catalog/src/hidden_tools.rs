@@ -53,7 +53,9 @@ fn is_literal(pattern: &str) -> bool {
     let mut characters = pattern.chars();
     while let Some(character) = characters.next() {
         match character {
-            '\\' => drop(characters.next()),
+            '\\' => {
+                characters.next();
+            }
             '*' | '?' | '[' | '{' => return false,
             _ => {}
         }
