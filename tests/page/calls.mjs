@@ -31,7 +31,7 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     await open(LOG);
     await makeCall(page);
     const { clients } = await ask("/api/call", calls[0]);
-    const rows = await page.locator(".results tbody tr").evaluateAll((rows) => rows.map((row) => [0, 2, 3, 5, 6].map((at) => row.children[at].textContent.trim())));
+    const rows = await page.locator(".results tbody tr").evaluateAll((rows) => rows.map((row) => [0, 2, 3, 5, 6].map((at) => row.children[at].firstChild.textContent.trim())));
     equal(rows, clients.map((it) => [it.name, it.variant, number(it.tokens), number(it.bytes), it.tool]), "rows");
   });
 
