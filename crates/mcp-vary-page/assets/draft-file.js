@@ -6,7 +6,7 @@ import { FirstTen } from "./more.js";
 import { Confirm, Copy, Problem } from "./parts.js";
 import { RuleText } from "./rule.js";
 import { LongText, Name, plain, visible } from "./text.js";
-import { clientLinks } from "./variants.js";
+import { clientLinks } from "./who.js";
 
 /** What the draft changes, and the variant as YAML. */
 export function DraftTexts({ answer, isChanged, status, callers }) {
