@@ -8,10 +8,9 @@ import { DraftTools } from "./draft-tools.js";
 import { clientName, configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
 import { JsonField, readValue } from "./form.js";
 import { count, minuteOfDay, plural } from "./format.js";
-import { FirstTen } from "./more.js";
 import { CheckBox, Choice, Pending, Problem } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
-import { LongText, Name, plain } from "./text.js";
+import { FirstTen, LongText, Name, plain } from "./text.js";
 import { openTool, toolKey } from "./tool.js";
 import { VARIANTS_OFF } from "./variants.js";
 

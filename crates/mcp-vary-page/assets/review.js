@@ -5,12 +5,11 @@ import { callsWith, log } from "./calls.js";
 import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { count, plural, startOf, timeOfDay } from "./format.js";
-import { FirstTen } from "./more.js";
-import { CallCount, Pending, PlainTable } from "./parts.js";
+import { CallCount, Pending, Table } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { RULE_OF_CARDS, ServerProblems, actionsOf, hasProblem, weight } from "./servers.js";
-import { Folded, LongText, Name, plain } from "./text.js";
+import { FirstTen, Folded, LongText, Name, plain } from "./text.js";
 import { toolKey } from "./tool.js";
 import { draftLink } from "./variants.js";
 import { ClientLink, clientLinks } from "./who.js";
@@ -43,7 +42,7 @@ export class Review extends Component {
       <${FirstTen} all=${failing} show=${(some) => html`
         <${ServerProblems} status=${{ ...status, servers: [...some, ...working] }} most=${Infinity} />`} />
       <div class="review">
-        ${found.map((table) => html`<${Found} key=${table.label} ...${table} />`)}
+        ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
         <${Unchecked} ...${{ status, notes: setup.get(true) }} />
         ${fine.length > 0 && html`<p class="fine figures">Checked, with nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
       </div>
@@ -74,12 +73,6 @@ function reviewTable([label, columns, member, row, note], entries, status) {
   const title = html`<strong class="total-of">${count(sum)}</strong> ${label}`;
   return { label, title, note: note(status, entries), columns, rows: found.map(row) };
 }
-
-const Found = ({ title, note, rows, label, columns }) => html`<section>
-  <h2>${title}</h2>
-  <div class="note">${note}</div>
-  <${FirstTen} all=${rows} show=${(rows) => html`<${PlainTable} ...${{ label, columns, rows }} />`} />
-</section>`;
 
 /** What could not be checked, and why; and what needs nothing now. */
 function Unchecked({ status, notes = [] }) {

@@ -6,7 +6,7 @@ import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
 import { count, plural } from "./format.js";
-import { Choice, Panel, Pending, Problem } from "./parts.js";
+import { Choice, Panel, Pending, Problem, readInto } from "./parts.js";
 import { link, replace } from "./route.js";
 import { RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
@@ -22,16 +22,6 @@ export const toolKey = ({ server, name }) => `${server}:${name}`;
 
 /** The address of what each variant makes of a tool. */
 export const linkToTool = (tool, variant) => link("variants", { tool: toolKey(tool), variant });
-
-/** Reads members of a component's state; `error` says why that failed. */
-export async function readInto(component, read) {
-  try {
-    component.setState({ ...(await read()), error: null });
-  } catch (error) {
-    component.setState({ error });
-    component.props.failed(error);
-  }
-}
 
 export class ToolPanel extends Component {
   componentDidMount() {
