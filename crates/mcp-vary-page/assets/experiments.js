@@ -1,9 +1,8 @@
 // The view of experiments: what each declares, its arms with their clients, and how they compare by each metric.
 
 import { html } from "./dom.js";
-import { count, minuteOfDay, plural } from "./format.js";
+import { count, interval, minuteOfDay, plural, probability, shownValue, signed } from "./format.js";
 import { History } from "./history.js";
-import { interval, probability, shownValue, signed } from "./metric.js";
 import { Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { link } from "./route.js";
 import { LongText, Name, plain } from "./text.js";

@@ -1,8 +1,7 @@
 // The history of an experiment: for each arm the difference to the control over time, with its interval.
 
 import { html } from "./dom.js";
-import { count, minuteOfDay } from "./format.js";
-import { interval, signed } from "./metric.js";
+import { count, interval, minuteOfDay, signed } from "./format.js";
 import { PlainTable } from "./parts.js";
 import { Name, plain } from "./text.js";
 

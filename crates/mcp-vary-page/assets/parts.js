@@ -6,12 +6,12 @@ import { count } from "./format.js";
 import { link } from "./route.js";
 import { Folded, plain } from "./text.js";
 
-/** Reads members of a component's state; `error` says why that failed. */
-export async function readInto(component, read) {
+/** Reads members of a component's state; `failure` is the member that says why that failed. */
+export async function readInto(component, read, failure = "error") {
   try {
-    component.setState({ ...(await read()), error: null });
+    component.setState({ ...(await read()), [failure]: null });
   } catch (error) {
-    component.setState({ error });
+    component.setState({ [failure]: error });
     component.props.failed(error);
   }
 }

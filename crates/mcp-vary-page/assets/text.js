@@ -54,6 +54,9 @@ export function LongText({ value, limit = 600, isSentence = false }) {
   return html`<${Folded} isLong=${text.length > limit} all=${`${count(text.length)} characters`}>${show}<//>`;
 }
 
+/** A sentence of Vary, in a list or a table. */
+export const sentence = (text, limit = 300) => html`<${LongText} value=${text} limit=${limit} isSentence />`;
+
 /** A text or a list, of which a button shows all, as it does at first if `isOpenFirst`. `children` draws it, whole or not. */
 export class Folded extends Component {
   render({ isLong, all, more = `show all ${all}`, less = "show less", isOpenFirst = false, children: show }, { isOpen = isOpenFirst }) {

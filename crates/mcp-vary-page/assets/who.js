@@ -8,7 +8,7 @@ import { count, minuteOfDay, plural, timeOfDay } from "./format.js";
 import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
-import { FirstTen, Folded, LongText, Name, plain } from "./text.js";
+import { FirstTen, Folded, LongText, Name, plain, sentence } from "./text.js";
 import { Cause, MayCall, linkToTool, toolKey } from "./tool.js";
 
 /** What decides, after the variant. */
@@ -261,9 +261,6 @@ function Answer({ answer, params }) {
 function ruleIn({ step, detail }) {
   return ["pin", "access", "rule", "experiment"].includes(step) ? detail.match(/^(?:the rule |the experiment )?`([^`]+)` /)?.[1] : undefined;
 }
-
-/** A sentence of Vary. */
-const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
 
 const Declared = ({ features }) => html`<p class="note">
   ${features.length > 0 ? html`Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} />` : "It declares no features, so results reach it as servers send them."}
