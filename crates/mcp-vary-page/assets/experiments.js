@@ -1,7 +1,7 @@
 // The view of experiments: what each declares, its arms with their clients, and how they compare by each metric.
 
 import { html } from "./dom.js";
-import { count, interval, minuteOfDay, plural, probability, shownValue, signed } from "./format.js";
+import { count, interval, minuteOfDay as moment, plural, probability, shownValue, signed } from "./format.js";
 import { History } from "./history.js";
 import { Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { link } from "./route.js";
@@ -60,9 +60,9 @@ function Experiment({ experiment, clients, people }) {
     </p>
     <${Verdicts} ...${{ experiment, people }} />
     ${!isShared && most.get(name) > size && html`<p class="problem">
-      Vary started again at ${minuteOfDay(first.at)} and forgot the ${units(most.get(name), experiment)} that had taken part.
+      Vary started again at ${moment(first.at)} and forgot the ${units(most.get(name), experiment)} that had taken part.
     </p>`}
-    <h3>Taking part: ${units(size, experiment)}${!isShared && ` since ${minuteOfDay(first.at)}`}</h3>
+    <h3>Taking part: ${units(size, experiment)}${!isShared && ` since ${moment(first.at)}`}</h3>
     ${!isShared && html`<p>
       Vary counts from its start: a restart forgets all who took part, unless there is a <code>store</code>.
     </p>`}
@@ -169,8 +169,8 @@ const CHANCE = 0.05;
 function drawbacks({ comparisons }, { variant, metric, verdict }) {
   const isWorse = (it) => it.p < CHANCE && METRICS[it.metric][1] * it.difference.value < 0;
   const others = comparisons.filter((it) => it.variant === variant && it.metric !== metric && isWorse(it));
-  const sizeOf = (it) => signed(it.metric, it.difference.value).slice(1);
-  const texts = others.map((it) => `${sizeOf(it)} ${METRICS[it.metric][2]} (p\u00A0${probability(it.p)})`);
+  const amountOf = (it) => signed(it.metric, it.difference.value).slice(1);
+  const texts = others.map((it) => `${amountOf(it)} ${METRICS[it.metric][2]} (p\u00A0${probability(it.p)})`);
   if (texts.length === 0) return "";
   return `, ${verdict === "worse" ? "and" : "but"} ${texts.join(" and ")}`;
 }
@@ -192,7 +192,7 @@ function adviceOf(experiment, compared, people) {
   const wait = `Wait for about ${count(more)} more ${unitsOf(experiment, more === 1)}`;
   if (span < LEAST_SPAN) return `${wait}.`;
   if (joined > 0) return `${wait} (at this pace ${plural(Math.max(1, Math.round((more * span) / joined / 86_400)), "day")}).`;
-  if (anonymous) return `${wait}; none joined since ${minuteOfDay(from.at)}.`;
+  if (anonymous) return `${wait}; none joined since ${moment(from.at)}.`;
   return `With the ${units(people.length, experiment)} seen lately it cannot end: it needs about ${units(need, experiment)}.`;
 }
 

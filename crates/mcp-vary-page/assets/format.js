@@ -36,9 +36,7 @@ export function duration(seconds) {
 }
 
 /** The time of day of a moment in seconds since 1970. */
-export function timeOfDay(seconds) {
-  return new Date(seconds * 1000).toLocaleTimeString("en-GB");
-}
+export const timeOfDay = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
 
 /** A minute as `09:31`, with its day unless that is today. */
 export function minuteOfDay(seconds) {
@@ -100,9 +98,7 @@ export function percentile(numbers, percent) {
 }
 
 /** `pendingServerRequests` as words. */
-export function spaced(name) {
-  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll("_", " ");
-}
+export const spaced = (name) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll("_", " ");
 
 /** The metrics of experiments that are shares; the values of others have units. */
 const SHARES = ["failed", "invalid-arguments", "repaired"];

@@ -1,7 +1,7 @@
 // The history of an experiment: for each arm the difference to the control over time, with its interval.
 
 import { html } from "./dom.js";
-import { count, interval, minuteOfDay, signed } from "./format.js";
+import { count, interval, minuteOfDay as moment, signed } from "./format.js";
 import { PlainTable } from "./parts.js";
 import { Name, plain } from "./text.js";
 
@@ -12,7 +12,7 @@ const HEIGHT = 100;
 export function History({ experiment }) {
   const { name, arms, metric, history } = experiment;
   const compared = arms.map((arm, at) => ({ variant: arm.variant, at, points: pointsOf(history, at) })).slice(1);
-  const drawn = compared.filter(({ points }) => points.length > 2 && minuteOfDay(points[0].at) !== minuteOfDay(points.at(-1).at));
+  const drawn = compared.filter(({ points }) => points.length > 2 && moment(points[0].at) !== moment(points.at(-1).at));
   if (drawn.length === 0) return html`<p class="note">After some minutes, a chart here shows how the intervals move since the start of Vary.</p>`;
   const range = rangeOf(drawn.flatMap(({ points }) => points));
   return html`<section class="history">
@@ -42,7 +42,7 @@ function Chart({ arm: { variant, points }, metric, range: { least, most } }) {
   const y = (value) => (HEIGHT * (most - Math.min(most, Math.max(least, value)))) / (most - least);
   const line = (end) => points.map(({ at, difference }) => `${at - first.at},${y(difference[end]).toFixed(2)}`);
   const said = ({ difference }) => `${signed(metric, difference.value)} (${interval(signed, metric, difference)})`;
-  const label = `${plain(variant)}: at ${minuteOfDay(first.at)} ${said(first)}, at ${minuteOfDay(last.at)} ${said(last)}`;
+  const label = `${plain(variant)}: at ${moment(first.at)} ${said(first)}, at ${moment(last.at)} ${said(last)}`;
   return html`<figure>
     <figcaption><${Name} value=${variant} limit=${40} /> <span class="faint">${since(points)}</span></figcaption>
     <svg role="img" aria-label=${label} viewBox=${`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none">
@@ -52,7 +52,7 @@ function Chart({ arm: { variant, points }, metric, range: { least, most } }) {
     </svg>
     <span class="most faint">${signed(metric, most)}</span>
     <span class="least faint">${signed(metric, least)}</span>
-    <span class="times faint"><span>${minuteOfDay(first.at)}</span><span>${minuteOfDay(last.at)}</span></span>
+    <span class="times faint"><span>${moment(first.at)}</span><span>${moment(last.at)}</span></span>
   </figure>`;
 }
 
@@ -63,7 +63,7 @@ function since(points) {
   const { verdict } = points.at(-1);
   if (!DECLARED.includes(verdict)) return "";
   const before = points.findLastIndex((it) => it.verdict !== verdict);
-  return `${words(verdict)} since ${minuteOfDay(points[before + 1].at)}`;
+  return `${words(verdict)} since ${moment(points[before + 1].at)}`;
 }
 
 const words = (verdict) => verdict?.replaceAll("-", " ") ?? "–";
@@ -72,7 +72,7 @@ const words = (verdict) => verdict?.replaceAll("-", " ") ?? "–";
 function rowsOf(drawn, metric) {
   const points = drawn.flatMap(({ variant, points }) => points.map((point) => ({ variant, ...point })));
   return points.sort((a, b) => b.at - a.at).map(({ variant, at, clients, calls, difference, verdict }) => [
-    minuteOfDay(at),
+    moment(at),
     html`<${Name} value=${variant} limit=${40} />`,
     count(clients),
     count(calls),

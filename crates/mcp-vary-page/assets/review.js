@@ -81,7 +81,7 @@ function Unchecked({ status, notes = [] }) {
     unread && html`Parts of variants that match nothing, and names that collide: not checked in full while ${unread}`,
     !status.audit && html`Calls from before the start of Vary: set <code>audit</code> in the configuration to keep them in a file`,
     ...notes.map(({ place, what, fix }) => html`<${Place} ...${{ place }} /> ${sentence(what)}; ${
-      unread && !fix.startsWith("it will ") ? html`not certain while ${unread}` : sentence(fix)}`),
+      unread && !fix.startsWith("it will ") ? html`not certain while ${unread}` : fix && sentence(fix)}`),
   ].filter(Boolean);
   if (reasons.length === 0) return null;
   return html`<section>
@@ -114,7 +114,7 @@ const TABLES = [
   ["Settings to change", ["~what is wrong", "where", "~what to do"], "setup",
     ({ what, place, fix, variant }) => [
       sentence(what), html`<${Place} ...${{ place }} />`,
-      html`${sentence(fix)}${variant && html` (draft of ${draftLink(variant)})`}`,
+      html`${fix && sentence(fix)}${variant && html` (draft of ${draftLink(variant)})`}`,
     ],
     (status) => `In the file as it is now. Vary started at ${startOf(status)}.`],
   ["Calls of tools that are not in the client’s list", ["#calls", "tool", "~what to do", "~by", "last"], "unlisted", unlistedRow,

@@ -131,13 +131,14 @@ function commonError(calls) {
 
 /** What does not work at a server, in sentences without its name. */
 function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {}, listFaults = [], login }) {
-  const problems = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why, 200)}`);
+  const short = (text) => sentence(text, 200);
+  const problems = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${short(why)}`);
   if (reason) {
     const prefix = `server \`${name}\``;
     const why = reason.startsWith(prefix) ? reason.slice(prefix.length).replace(/^:? /, "") : reason;
-    problems.unshift(html`has been ${state} for ${duration(since)}: ${sentence(why, 200)}${nextAttempt === 0 && "; it is being tried again"}`);
+    problems.unshift(html`has been ${state} for ${duration(since)}: ${short(why)}${nextAttempt === 0 && "; it is being tried again"}`);
   }
-  problems.push(...listFaults.map((it) => sentence(it, 200)));
+  problems.push(...listFaults.map(short));
   if (login?.ended) problems.push(html`needs a new login: <code>vary login</code>`);
   return problems;
 }

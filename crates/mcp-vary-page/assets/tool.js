@@ -37,7 +37,7 @@ export class ToolPanel extends Component {
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
-        <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
+        <a href=${link("calls", { tool: toolKey(tool) })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
       <h3>Who may call it</h3>
