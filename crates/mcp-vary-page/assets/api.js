@@ -10,10 +10,7 @@ class ApiError extends Error {
   }
 }
 
-export function setToken(token) {
-  sessionStorage.setItem(TOKEN, token);
-}
-
+export const setToken = (token) => sessionStorage.setItem(TOKEN, token);
 export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 
 /** The code in an address that `vary open` made; nothing if there is none, as in the address of a view. */

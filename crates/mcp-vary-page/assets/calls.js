@@ -14,9 +14,7 @@ const PACE = 250;
 const RETRY = 3000;
 
 /** Whether the server failed, or the tool said that it did (`tool_error`). */
-export function isError({ outcome }) {
-  return outcome === "error" || outcome === "tool_error";
-}
+export const isError = ({ outcome }) => outcome === "error" || outcome === "tool_error";
 
 /** How many of the calls failed, and how many Vary refused. */
 export const failures = (calls) => ({ errors: calls.filter(isError).length, denied: calls.filter((it) => it.outcome === "denied").length });

@@ -2,10 +2,9 @@
 
 import { ClientFields, ClientName, PRESETS, clientLabel, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
-import { FirstTen } from "./more.js";
 import { CheckBox, Problem } from "./parts.js";
 import { replace } from "./route.js";
-import { Name, plain } from "./text.js";
+import { FirstTen, Name, plain } from "./text.js";
 
 /** Vary makes at most as many calls at once. */
 const MOST_CLIENTS = 8;

@@ -9,11 +9,11 @@ import { clientName } from "./draft-value.js";
 import { SchemaForm, readArguments } from "./form.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
-import { Choice, Confirm, Filter, Pending, Problem, matcher } from "./parts.js";
+import { Choice, Confirm, Filter, Pending, Problem, matcher, readInto } from "./parts.js";
 import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
-import { openTool, readInto, toolKey } from "./tool.js";
+import { openTool, toolKey } from "./tool.js";
 import { causesOf } from "./who.js";
 
 export class Compare extends Component {

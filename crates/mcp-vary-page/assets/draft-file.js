@@ -2,10 +2,9 @@
 
 import { Component, createRef, html } from "./dom.js";
 import { count, plural, saving, share, timeOfDay } from "./format.js";
-import { FirstTen } from "./more.js";
 import { Confirm, Copy, Problem } from "./parts.js";
 import { RuleText } from "./rule.js";
-import { LongText, Name, plain, visible } from "./text.js";
+import { FirstTen, LongText, Name, plain, visible } from "./text.js";
 import { clientLinks } from "./who.js";
 
 /** What the draft changes, and the variant as YAML. */

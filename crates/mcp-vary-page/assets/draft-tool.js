@@ -5,9 +5,8 @@ import { Component, html } from "./dom.js";
 import { clientName, configName, override, overrideArgument, overrideOf } from "./draft-value.js";
 import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./form.js";
 import { count, saving } from "./format.js";
-import { CheckBox, Panel, Problem } from "./parts.js";
+import { CheckBox, Panel, Problem, readInto } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
-import { readInto } from "./tool.js";
 
 export class DraftTool extends Component {
   /** The texts of values that are typed, and what is wrong with each, by the names of arguments. */

@@ -8,10 +8,9 @@ import { DraftTools } from "./draft-tools.js";
 import { clientName, configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
 import { JsonField, readValue } from "./form.js";
 import { count, minuteOfDay, plural } from "./format.js";
-import { FirstTen } from "./more.js";
-import { CheckBox, Choice, Pending, Problem } from "./parts.js";
+import { CheckBox, Choice, Pending, Problem, readInto } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
-import { LongText, Name, plain } from "./text.js";
+import { FirstTen, LongText, Name, plain } from "./text.js";
 import { openTool, toolKey } from "./tool.js";
 import { VARIANTS_OFF } from "./variants.js";
 
@@ -114,15 +113,11 @@ export class Draft extends Component {
   }
 
   /** Reads everything again, for a file that was written. */
-  reread = async () => {
-    try {
-      this.setState({ catalog: await get("/api/catalog"), unread: null });
+  reread = () =>
+    readInto(this, async () => {
+      this.setState({ catalog: await get("/api/catalog") });
       await this.read(this.id());
-    } catch (unread) {
-      this.setState({ unread });
-      this.props.failed(unread);
-    }
-  };
+    }, "unread");
 
   /** Writes the draft into the file. What is changed meanwhile stays. */
   save = async () => {
@@ -173,21 +168,18 @@ export class Draft extends Component {
   };
 
   /** Drafts the variant that Vary suggests for a client. */
-  suggest = async (event) => {
+  suggest = (event) => {
     event.preventDefault();
     const name = event.target.elements.client.value;
-    try {
+    readInto(this, async () => {
       const { value, clients, calls, tools, since, ...proposed } = await get(`/api/suggest?${new URLSearchParams({ client: name })}`);
       // The view may be gone meanwhile.
-      if (!this.base) return;
+      if (!this.base) return null;
       const of = `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}`;
-      this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
       const names = [...new Set([...clients, pattern(name)])].join("\n");
       this.put({ id: proposed.id, value, clients: names }, { q: "", server: "", state: "listed" });
-    } catch (unsuggested) {
-      this.setState({ unsuggested });
-      this.props.failed(unsuggested);
-    }
+      return { suggestion: { ...proposed, value, of } };
+    }, "unsuggested");
   };
 
   /** Shows this draft of a variant in place of the one that there is, which can come back. */

@@ -1,9 +1,8 @@
 // The view of experiments: what each declares, its arms with their clients, and how they compare by each metric.
 
 import { html } from "./dom.js";
-import { count, plural } from "./format.js";
-import { History, moment } from "./history.js";
-import { interval, probability, shownValue, signed } from "./metric.js";
+import { count, interval, minuteOfDay as moment, plural, probability, shownValue, signed } from "./format.js";
+import { History } from "./history.js";
 import { Pending, PlainTable, Polled, Problem } from "./parts.js";
 import { link } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
@@ -170,8 +169,8 @@ const CHANCE = 0.05;
 function drawbacks({ comparisons }, { variant, metric, verdict }) {
   const isWorse = (it) => it.p < CHANCE && METRICS[it.metric][1] * it.difference.value < 0;
   const others = comparisons.filter((it) => it.variant === variant && it.metric !== metric && isWorse(it));
-  const sizeOf = (it) => signed(it.metric, it.difference.value).slice(1);
-  const texts = others.map((it) => `${sizeOf(it)} ${METRICS[it.metric][2]} (p\u00A0${probability(it.p)})`);
+  const amountOf = (it) => signed(it.metric, it.difference.value).slice(1);
+  const texts = others.map((it) => `${amountOf(it)} ${METRICS[it.metric][2]} (p\u00A0${probability(it.p)})`);
   if (texts.length === 0) return "";
   return `, ${verdict === "worse" ? "and" : "but"} ${texts.join(" and ")}`;
 }

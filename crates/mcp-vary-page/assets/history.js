@@ -1,8 +1,7 @@
 // The history of an experiment: for each arm the difference to the control over time, with its interval.
 
 import { html } from "./dom.js";
-import { count, minuteOfDay } from "./format.js";
-import { interval, signed } from "./metric.js";
+import { count, interval, minuteOfDay as moment, signed } from "./format.js";
 import { PlainTable } from "./parts.js";
 import { Name, plain } from "./text.js";
 
@@ -82,6 +81,3 @@ function rowsOf(drawn, metric) {
     words(verdict),
   ]);
 }
-
-/** A moment in seconds since 1970, with its day unless that is today. */
-export const moment = minuteOfDay;

@@ -55,9 +55,7 @@ function Tiles({ status }) {
 const byName = (name) => (a, b) => name(a).localeCompare(name(b));
 
 /** A person as the link to their calls. */
-function PersonLink({ person }) {
-  return html`<a href=${link("now", { person })}><${Name} value=${person} limit=${40} /></a>`;
-}
+const PersonLink = ({ person }) => html`<a href=${link("now", { person })}><${Name} value=${person} limit=${40} /></a>`;
 
 /** A row for each version and variant of a client, which leads to its own calls. Failed calls are counted in the list. */
 function Clients({ clients, since }) {

@@ -6,6 +6,16 @@ import { count } from "./format.js";
 import { link } from "./route.js";
 import { Folded, plain } from "./text.js";
 
+/** Reads members of a component's state; `failure` is the member that says why that failed. */
+export async function readInto(component, read, failure = "error") {
+  try {
+    component.setState({ ...(await read()), [failure]: null });
+  } catch (error) {
+    component.setState({ [failure]: error });
+    component.props.failed(error);
+  }
+}
+
 /** A view of what Vary answers at its `path`, which is read every five seconds. */
 export class Polled extends Component {
   componentDidMount() {
@@ -17,13 +27,8 @@ export class Polled extends Component {
     clearInterval(this.timer);
   }
 
-  async load() {
-    try {
-      this.setState({ answer: await get(this.path), error: null });
-    } catch (error) {
-      this.setState({ error });
-      this.props.failed(error);
-    }
+  load() {
+    readInto(this, async () => ({ answer: await get(this.path) }));
   }
 }
 

@@ -5,12 +5,11 @@ import { callsWith, log } from "./calls.js";
 import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { count, plural, startOf, timeOfDay } from "./format.js";
-import { FirstTen } from "./more.js";
-import { CallCount, Pending, PlainTable } from "./parts.js";
+import { CallCount, Pending, Table } from "./parts.js";
 import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { RULE_OF_CARDS, ServerProblems, actionsOf, hasProblem, weight } from "./servers.js";
-import { Folded, LongText, Name, plain } from "./text.js";
+import { FirstTen, Folded, Name, plain, sentence } from "./text.js";
 import { toolKey } from "./tool.js";
 import { draftLink } from "./variants.js";
 import { ClientLink, clientLinks } from "./who.js";
@@ -43,7 +42,7 @@ export class Review extends Component {
       <${FirstTen} all=${failing} show=${(some) => html`
         <${ServerProblems} status=${{ ...status, servers: [...some, ...working] }} most=${Infinity} />`} />
       <div class="review">
-        ${found.map((table) => html`<${Found} key=${table.label} ...${table} />`)}
+        ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
         <${Unchecked} ...${{ status, notes: setup.get(true) }} />
         ${fine.length > 0 && html`<p class="fine figures">Checked, with nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
       </div>
@@ -75,20 +74,14 @@ function reviewTable([label, columns, member, row, note], entries, status) {
   return { label, title, note: note(status, entries), columns, rows: found.map(row) };
 }
 
-const Found = ({ title, note, rows, label, columns }) => html`<section>
-  <h2>${title}</h2>
-  <div class="note">${note}</div>
-  <${FirstTen} all=${rows} show=${(rows) => html`<${PlainTable} ...${{ label, columns, rows }} />`} />
-</section>`;
-
 /** What could not be checked, and why; and what needs nothing now. */
 function Unchecked({ status, notes = [] }) {
   const unread = unreadLists(status.servers);
   const reasons = [
     unread && html`Parts of variants that match nothing, and names that collide: not checked in full while ${unread}`,
     !status.audit && html`Calls from before the start of Vary: set <code>audit</code> in the configuration to keep them in a file`,
-    ...notes.map(({ place, what, fix }) => html`<${Place} ...${{ place }} /> <${Sentence} value=${what} />; ${
-      unread && !fix.startsWith("it will ") ? html`not certain while ${unread}` : html`<${Sentence} value=${fix} />`}`),
+    ...notes.map(({ place, what, fix }) => html`<${Place} ...${{ place }} /> ${sentence(what)}; ${
+      unread && !fix.startsWith("it will ") ? html`not certain while ${unread}` : fix && sentence(fix)}`),
   ].filter(Boolean);
   if (reasons.length === 0) return null;
   return html`<section>
@@ -107,8 +100,6 @@ function unreadLists(servers) {
 /** A place in the configuration, as editors open it. */
 const Place = ({ place }) => place && html`<code title=${plain(place, 200)}><${Name} value=${place.split(/[/\\]/).at(-1)} limit=${60} /></code>`;
 
-const Sentence = ({ value }) => value && html`<${LongText} ...${{ value }} limit=${300} isSentence />`;
-
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 
 const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool) })}><${Name} value=${tool.name} limit=${32} /></a>`;
@@ -122,8 +113,8 @@ const callersOf = (calls) => clientLinks([...new Map(calls.map((it) => [JSON.str
 const TABLES = [
   ["Settings to change", ["~what is wrong", "where", "~what to do"], "setup",
     ({ what, place, fix, variant }) => [
-      html`<${Sentence} value=${what} />`, html`<${Place} ...${{ place }} />`,
-      html`<${Sentence} value=${fix} />${variant && html` (draft of ${draftLink(variant)})`}`,
+      sentence(what), html`<${Place} ...${{ place }} />`,
+      html`${fix && sentence(fix)}${variant && html` (draft of ${draftLink(variant)})`}`,
     ],
     (status) => `In the file as it is now. Vary started at ${startOf(status)}.`],
   ["Calls of tools that are not in the client’s list", ["#calls", "tool", "~what to do", "~by", "last"], "unlisted", unlistedRow,
@@ -152,7 +143,7 @@ const TABLES = [
 ];
 
 function refusalRow({ rule, what, count: times, calls = [] }) {
-  if (what) return [count(times), html`<${Sentence} value=${what} />`, "–", "–"];
+  if (what) return [count(times), sentence(what), "–", "–"];
   const people = [...Map.groupBy(calls, ({ principal }) => principal)].map(([person, { length }], at) => {
     const filters = { ...(person && { person }), outcome: "denied", rule };
     return html`${at > 0 && ", "}${person ? name(person) : "no person"} <${CallCount} number=${length} filters=${filters} what=${`refused calls of ${person}`} />`;

@@ -5,7 +5,7 @@ import { PERIODS, callsWith, failures, firstLine, isError, longestPeriod, outcom
 import { Component, html } from "./dom.js";
 import { count, duration, milliseconds, plural, share, startOf, timeOfDay } from "./format.js";
 import { CallCount, Problem, Table } from "./parts.js";
-import { Folded, LongText, Name, plain, visible } from "./text.js";
+import { Folded, LongText, Name, plain, sentence, visible } from "./text.js";
 
 /** Servers with problems come first, then those with errors. */
 export function Servers({ servers, since }) {
@@ -87,7 +87,7 @@ function failingClients() {
 function ServerProblem({ server, retry, since, tried }) {
   const { name, state, stderr, nextAttempt } = server;
   const problems = problemsOf(server);
-  const sentences = [...problems, ...(hasErrors(server) ? [errorsOf(server, since)] : [])];
+  const sentences = [...problems, ...(server.calls?.errors > 0 ? [errorsOf(server, since)] : [])];
   return html`<li class=${problems.length > 0 ? "" : "errors"}>
     <div>
       ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
@@ -131,19 +131,18 @@ function commonError(calls) {
 
 /** What does not work at a server, in sentences without its name. */
 function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {}, listFaults = [], login }) {
-  const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
-  const problems = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
+  const short = (text) => sentence(text, 200);
+  const problems = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${short(why)}`);
   if (reason) {
     const prefix = `server \`${name}\``;
     const why = reason.startsWith(prefix) ? reason.slice(prefix.length).replace(/^:? /, "") : reason;
-    problems.unshift(html`has been ${state} for ${duration(since)}: ${sentence(why)}${nextAttempt === 0 && "; it is being tried again"}`);
+    problems.unshift(html`has been ${state} for ${duration(since)}: ${short(why)}${nextAttempt === 0 && "; it is being tried again"}`);
   }
-  problems.push(...listFaults.map(sentence));
+  problems.push(...listFaults.map(short));
   if (login?.ended) problems.push(html`needs a new login: <code>vary login</code>`);
   return problems;
 }
 
-const hasErrors = ({ calls }) => calls?.errors > 0;
 const failsOften = ({ calls }) => calls?.errors >= FEWEST_ERRORS && calls.errors >= SHARE_OF_SERVER * calls.count;
 
 /** How bad the errors of a server are: many weigh more, and so does a large share. */

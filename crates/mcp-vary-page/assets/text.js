@@ -54,6 +54,9 @@ export function LongText({ value, limit = 600, isSentence = false }) {
   return html`<${Folded} isLong=${text.length > limit} all=${`${count(text.length)} characters`}>${show}<//>`;
 }
 
+/** A sentence of Vary, in a list or a table. */
+export const sentence = (text, limit = 300) => html`<${LongText} value=${text} limit=${limit} isSentence />`;
+
 /** A text or a list, of which a button shows all, as it does at first if `isOpenFirst`. `children` draws it, whole or not. */
 export class Folded extends Component {
   render({ isLong, all, more = `show all ${all}`, less = "show less", isOpenFirst = false, children: show }, { isOpen = isOpenFirst }) {
@@ -64,3 +67,10 @@ export class Folded extends Component {
     return html`${show(isOpen || !isLong)}${isLong && button}`;
   }
 }
+
+const MOST = 10;
+
+/** `show(some)` makes the elements of the first ten, or of all once they are wanted, as they are at first if one `isChosen`. */
+export const FirstTen = ({ all, show, isChosen = () => false }) =>
+  html`<${Folded} isLong=${all.length > MOST} isOpenFirst=${all.slice(MOST).some(isChosen)}
+    more=${`${count(all.length - MOST)} more`} less="only the first ten">${(isWhole) => show(isWhole ? all : all.slice(0, MOST))}<//>`;

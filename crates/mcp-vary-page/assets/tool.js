@@ -6,7 +6,7 @@ import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
 import { count, plural } from "./format.js";
-import { Choice, Panel, Pending, Problem } from "./parts.js";
+import { Choice, Panel, Pending, Problem, readInto } from "./parts.js";
 import { link, replace } from "./route.js";
 import { RuleText } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
@@ -23,16 +23,6 @@ export const toolKey = ({ server, name }) => `${server}:${name}`;
 /** The address of what each variant makes of a tool. */
 export const linkToTool = (tool, variant) => link("variants", { tool: toolKey(tool), variant });
 
-/** Reads members of a component's state; `error` says why that failed. */
-export async function readInto(component, read) {
-  try {
-    component.setState({ ...(await read()), error: null });
-  } catch (error) {
-    component.setState({ error });
-    component.props.failed(error);
-  }
-}
-
 export class ToolPanel extends Component {
   componentDidMount() {
     readInto(this, async () => ({ definitions: await getTool(this.props.tool) }));
@@ -47,7 +37,7 @@ export class ToolPanel extends Component {
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
-        <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
+        <a href=${link("calls", { tool: toolKey(tool) })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
       <h3>Who may call it</h3>

@@ -5,11 +5,10 @@ import { ClientFields, ClientName, FIELDS, callersOf, clientLabel, fieldText, fi
 import { Component, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
 import { count, minuteOfDay, plural, timeOfDay } from "./format.js";
-import { FirstTen } from "./more.js";
-import { CallCount, Choice, Filter, PlainTable, Problem, matcher } from "./parts.js";
+import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
-import { Folded, LongText, Name, plain } from "./text.js";
+import { FirstTen, Folded, LongText, Name, plain, sentence } from "./text.js";
 import { Cause, MayCall, linkToTool, toolKey } from "./tool.js";
 
 /** What decides, after the variant. */
@@ -181,11 +180,8 @@ function Seen({ callers, person }) {
   ]);
   const columns = ["client", "variant", "#tools", "~why", "#last calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-  return html`<section>
-    <h2>Choose a client that was seen</h2>
-    ${rows.length === 0 && html`<p class="empty">${empty}</p>`}
-    <${FirstTen} all=${rows} show=${(rows) => rows.length > 0 && html`<${PlainTable} label="Clients that were seen" ...${{ columns, rows }} />`} />
-  </section>`;
+  const [title, label] = ["Choose a client that was seen", "Clients that were seen"];
+  return html`<${Table} ...${{ title, label, columns, rows, empty }} />`;
 }
 
 /** The variant of a caller now, and with which it was seen if that is another one. */
@@ -266,9 +262,6 @@ function Answer({ answer, params }) {
 function ruleIn({ step, detail }) {
   return ["pin", "access", "rule", "experiment"].includes(step) ? detail.match(/^(?:the rule |the experiment )?`([^`]+)` /)?.[1] : undefined;
 }
-
-/** A sentence of Vary. */
-const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
 
 const Declared = ({ features }) => html`<p class="note">
   ${features.length > 0 ? html`Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} />` : "It declares no features, so results reach it as servers send them."}

@@ -49,8 +49,6 @@ const ASSETS: &[Asset] = assets! {
     "/page/format.js" "format.js" SCRIPT;
     "/page/grid.js" "grid.js" SCRIPT;
     "/page/history.js" "history.js" SCRIPT;
-    "/page/metric.js" "metric.js" SCRIPT;
-    "/page/more.js" "more.js" SCRIPT;
     "/page/now.js" "now.js" SCRIPT;
     "/page/parts.js" "parts.js" SCRIPT;
     "/page/results.js" "results.js" SCRIPT;
