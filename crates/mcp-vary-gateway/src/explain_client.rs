@@ -375,8 +375,8 @@ impl<'a> Question<'a> {
         let all = of.lists().map(|lists| &lists.merged);
         let lists = all.filter(|merged| merged.kind == ListKind::Tools);
         let tools = lists.flat_map(MergedList::items_with_server);
-        let asked = self.tool;
-        let is_asked = move |name: &str| asked.is_none_or(|tool| tool == name);
+        let only = self.tool;
+        let is_asked = move |name: &str| only.is_none_or(|tool| tool == name);
         tools.filter(move |(item, _)| is_asked(&item.item_ref.upstream_name))
     }
 }

@@ -168,18 +168,21 @@ export class Draft extends Component {
   };
 
   /** Drafts the variant that Vary suggests for a client. */
-  suggest = (event) => {
+  suggest = async (event) => {
     event.preventDefault();
     const name = event.target.elements.client.value;
-    readInto(this, async () => {
+    try {
       const { value, clients, calls, tools, since, ...proposed } = await get(`/api/suggest?${new URLSearchParams({ client: name })}`);
       // The view may be gone meanwhile.
-      if (!this.base) return null;
+      if (!this.base) return;
       const of = `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}`;
+      this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
       const names = [...new Set([...clients, pattern(name)])].join("\n");
       this.put({ id: proposed.id, value, clients: names }, { q: "", server: "", state: "listed" });
-      return { suggestion: { ...proposed, value, of } };
-    }, "unsuggested");
+    } catch (unsuggested) {
+      this.setState({ unsuggested });
+      this.props.failed(unsuggested);
+    }
   };
 
   /** Shows this draft of a variant in place of the one that there is, which can come back. */
