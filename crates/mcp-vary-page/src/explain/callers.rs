@@ -11,9 +11,9 @@ use crate::response::{PageAnswer, failure, json as json_answer};
 
 /// The response to `POST /api/callers`.
 pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
-    let asked = serde_json::from_slice::<Asked<'_>>(body);
-    let asked = asked.map_err(|error| format!("the request: {error}"));
-    match asked.and_then(|asked| asked.answers(gateway)) {
+    let wanted = serde_json::from_slice::<Asked<'_>>(body);
+    let wanted = wanted.map_err(|error| format!("the request: {error}"));
+    match wanted.and_then(|wanted| wanted.answers(gateway)) {
         Ok(answers) => json_answer(&answers),
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
     }
