@@ -515,7 +515,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
       holds(await undo.isDisabled(), "something is changed");
     }
     await visitor.view("/draft?variant=read-only");
-    await page.getByText("All its settings, as JSON").first().click();
+    await page.locator("summary", { hasText: "All its settings, as JSON" }).click();
     await page.getByLabel("such as features").fill('{"servers": ["files"]}');
     await settled();
     equal((await cells("git_log"))[1], "hidden: its servers do not have git", "a tool of another server");

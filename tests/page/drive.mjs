@@ -744,9 +744,9 @@ await check("keys lead to the search and show what there is, and characters that
 
 await check("a tool that may destroy is confirmed by a button in the colour of danger, and one that only writes is not", async () => {
   const colors = [];
-  for (const tool of ["delete_branch", "git_commit"]) {
-    await visitor.view(`/calls?${new URLSearchParams({ tool: `git:${tool}`, clients: "claude-code" })}`);
-    await page.locator("main h2", { hasText: tool }).first().waitFor({ timeout: 5_000 });
+  for (const tool of ["files:write_file", "git:git_commit"]) {
+    await visitor.view(`/calls?${new URLSearchParams({ tool, clients: "claude-code" })}`);
+    await page.locator("main h2", { hasText: tool.split(":")[1] }).first().waitFor({ timeout: 5_000 });
     await page.getByLabel("repo_path").fill("/srv/site");
     await page.getByRole("button", { name: /^Call it as/ }).click();
     const confirm = page.getByRole("button", { name: "Call it 1 time" });

@@ -56,7 +56,7 @@ const definition = ([name, description, readOnlyHint], title) => ({
     required: ["repo_path"],
     ...(name === "git_log" && { $defs: { Paths: { type: "array", items: { type: "string" } } } }),
   },
-  annotations: { readOnlyHint: !!readOnlyHint, destructiveHint: name.startsWith("delete_") },
+  annotations: { readOnlyHint: !!readOnlyHint, destructiveHint: name.startsWith("delete_") || name === "write_file" },
   ...(name === "__proto__" && { constructor: "a member that each object inherits", toString: { a: 1 } }),
 });
 

@@ -59,6 +59,7 @@ export class Draft extends Component {
   }
 
   componentWillUnmount() {
+    this.isGone = true;
     clearTimeout(this.timer);
     this.asked += 1;
   }
@@ -174,7 +175,7 @@ export class Draft extends Component {
     try {
       const { value, clients, calls, tools, since, ...proposed } = await get(`/api/suggest?${new URLSearchParams({ client: name })}`);
       // The view may be gone meanwhile.
-      if (!this.base) return;
+      if (this.isGone) return;
       const of = `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}`;
       this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
       const names = [...new Set([...clients, pattern(name)])].join("\n");

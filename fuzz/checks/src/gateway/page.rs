@@ -7,7 +7,9 @@ use http::{Request, StatusCode};
 use mcp_vary_config::{FileVariants, Source, VariantEdit};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{Page as _, PageAccess};
-use mcp_vary_page::{DraftedVariant, GatewayPage, VariantSource, WrittenRule, WrittenVariant};
+use mcp_vary_page::{
+    DraftedVariant, GatewayPage, SetupProblem, VariantSource, WrittenRule, WrittenVariant,
+};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
@@ -24,7 +26,13 @@ struct Shown {
 pub fn page(data: &[u8]) {
     static SHOWN: OnceLock<Shown> = OnceLock::new();
     let Shown { runtime, page, .. } = SHOWN.get_or_init(Shown::open);
-    for path in ["/api/explain", "/api/call", "/api/draft", "/api/save"] {
+    for path in [
+        "/api/explain",
+        "/api/callers",
+        "/api/call",
+        "/api/draft",
+        "/api/save",
+    ] {
         let request = Request::post(path).body(Bytes::copy_from_slice(data));
         let request = request.expect("a request");
         let status = runtime
@@ -84,6 +92,10 @@ impl VariantSource for Written {
 
     fn rules(&self) -> Result<Vec<WrittenRule>, String> {
         Ok(Vec::new())
+    }
+
+    fn problems(&self, _: &Gateway) -> Vec<SetupProblem> {
+        Vec::new()
     }
 
     fn draft(
