@@ -311,9 +311,11 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     const mine = asked.at(-1);
     await page.getByLabel("suggest one from what a client called").selectOption("claude-code");
+    const ofClients = page.waitForRequest((request) => request.url().endsWith("/api/draft") && request.postData().includes("clients"));
     await button("Suggest a variant").click();
-    await page.waitForResponse((response) => response.url().endsWith("/api/draft"));
-    holds(asked.at(-1).clients?.includes("claude-code"), JSON.stringify(asked.at(-1)));
+    await ofClients;
+    await settled();
+    equal(asked.at(-1).clients, ["claude-code"], "the clients of what is suggested");
     const back = button(`Bring back the draft of ${id}`);
     const comesBack = async () => {
       await back.click();
