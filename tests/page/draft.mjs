@@ -99,7 +99,7 @@ export async function draftPrefixed({ visitor, ask }) {
     await open("standard");
     await toggle("files", "read_file");
     await toggle("mirror", "git_log");
-    equal(asked.at(-1).value.tools, { exclude: ["read_file", "mirror_git_log"] }, "the rules");
+    equal(asked.at(-1).value.tools, { exclude: ["files_read_file", "mirror_git_log"] }, "the rules");
     const hidden = (await ask("/api/draft", asked.at(-1))).tools.filter((it) => it.shown === null);
     equal(hidden.map((it) => `${it.server}:${it.name}`).toSorted(), ["files:read_file", "mirror:git_log"], "the tools");
     await toggle("files", "read_file");

@@ -54,6 +54,29 @@ export async function callHistory({ browser, address, token, status }) {
   const open = (page, name) => page.locator(".calls .grid tbody tr", { hasText: name }).first().locator("td").first().click();
   const hash = (page) => new URL(page.url()).hash;
 
+  const busy = [...Array(1000)].map((_, at) => ({ ...recorded.at(-1), id: 2000 - at, at: MINUTE + 900 - at / 10 }));
+  await inPage("where only errors and refusals are kept, the list says that calls which succeeded are missing", async ({ page, shows }) => {
+    const gap = page.locator(".calls .recorded");
+    equal(await gap.count(), 1, "the sentences about older calls");
+    const since = new Date(busy.at(-1).at * 1000).toLocaleTimeString("en-GB");
+    holds((await gap.innerText()).startsWith(`Of the calls before ${since}, only errors and refusals are kept here: those that succeeded are missing.`), "the time");
+    await page.getByLabel("Search calls").fill("delete_file");
+    await shows(6);
+    holds((await gap.innerText()).includes("--tool delete_file"), "the command does not name the tool");
+    await page.getByLabel("Search calls").fill("");
+    await page.getByRole("combobox", { name: "Time" }).selectOption({ index: 1 });
+    await gap.waitFor({ state: "hidden", timeout: 5_000 });
+  }, { calls: [...busy, ...recorded.filter(({ outcome }) => !["allowed", "cancelled"].includes(outcome))] });
+
+  const missed = { ...recorded[2], id: 9, server: undefined, target: "crm_find", outcome: "error", error: "server `crm` is down: it ended; it is tried again in 9 s" };
+  const crm = { name: "crm", state: "down", since: 60, reason: "server `crm` is down: it ended", calls: { count: 0, errors: 0 } };
+  await inPage("a server that is down shows whose calls did not reach it, and they are those of the server", async ({ visitor, page, shows }) => {
+    holds((await visitor.text(".server-problems")).includes("1 call did not reach it (show them), of claude-code 2 · ann"), await visitor.text(".server-problems"));
+    await page.locator(".server-problems").getByRole("link", { name: "show them" }).click();
+    await shows(9);
+    equal(hash(page), "#/now?server=crm&outcome=error", "the address");
+  }, { calls: [missed, ...recorded], statusOf: { ...AUDITED, servers: [crm] } });
+
   await inPage("an open call is in the address: Back closes it, reload opens it, and its link can be copied", async ({ page, visitor }) => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await open(page, "read_file");

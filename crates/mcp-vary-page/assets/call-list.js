@@ -3,7 +3,7 @@
 import { get, getTool } from "./api.js";
 import {
   FIXED, MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, auditCommand, callOf, failures, filtersOf, firstLine, isError, keyOf, kindOf, log,
-  narrowed, outcomeOf, timeOfKey,
+  narrowed, outcomeOf, serverOf, timeOfKey,
 } from "./calls.js";
 import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
@@ -111,11 +111,14 @@ export class Calls extends Component {
     const [calls, open] = [narrowed(all, params), this.opened()];
     const latest = all.slice(0, MOST_CALLS);
     const chosen = new Set(filtersOf(params).some((name) => TIME_FILTERS.includes(name)) ? calls : []);
+    const complete = all.length > MOST_CALLS && latest.at(-1).at;
+    const reachesBack = complete && (calls.some(({ at }) => at < complete) || secondsOf(params.get("from") ?? "") < complete || (calls.length === 0 && !params.get("minutes")));
     const held = narrowed(log.calls.filter(({ id, at }) => at > all[0].at && id !== all[0].id), params).length;
     return html`
       <${Filters} ...${{ params, all }} isOpen=${!!this.state.isOpen} toggle=${() => this.setState(({ isOpen }) => ({ isOpen: !isOpen }))} />
       <div ref=${this.list}>
         <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} chosen=${chosen} />
+        ${reachesBack && html`<div class="recorded differs">Of the calls before ${timeOfDay(complete)}, only errors and refusals are kept here: those that succeeded are missing. <${Earlier} ...${{ params, status }} /></div>`}
         ${calls.length > 0 ? html`<${Summary} ...${{ calls, all, params }}>
           <span class="held"><span role="status">${held > 0 && "held"}</span>${held > 0 && html`: ${count(held)} new <button type="button" class="quiet" onClick=${this.showAll}>show them</button>`}</span>
         <//>` : html`<p class="empty">No call that Vary keeps matches the filters. <a href=${link("now")}>Clear the filters</a></p>`}
@@ -190,7 +193,7 @@ function Filters({ params, all, isOpen, toggle }) {
     <button type="button" class="fold" aria-expanded=${String(isOpen)} onClick=${toggle}>Filters${number > 0 && ` (${number})`}</button>
     ${select("client", "Client", values("client", (it) => it.client?.name))}
     ${people.length > 0 && select("person", "Person", people)}
-    ${select("server", "Server", values("server", (it) => it.server))}
+    ${select("server", "Server", values("server", serverOf))}
     ${select("outcome", "Outcome", [["error", "any error"], ...Object.entries(OUTCOMES).map(([id, [text]]) => [id, text])])}
     ${select("minutes", "Time", Object.entries(times), { from: null, to: null })}
     <${Time} ...${{ params, wrong }} />
@@ -353,7 +356,7 @@ function facts(call) {
     ["time", `${timeOfDay(call.at)}; in UTC ${new Date(call.at * 1000).toISOString()}`],
     ["called as", some(text(call.target), "tool", call.target)],
     ...(typeof call.serverMs === "number" ? [["sent to the server as", text(call.upstreamName ?? call.target)]] : []),
-    ...(call.server ? [["server", some(text(call.server), "server", call.server)]] : []),
+    ...(serverOf(call) ? [["server", some(text(serverOf(call)), "server", serverOf(call))]] : []),
     ...(call.arguments ? [["arguments", html`<code>${text(call.arguments)}</code>`]] : []),
     ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} seen=${call} />` : "–", "client", call.client?.name)],
     ...(call.principal ? [["person", some(text(call.principal), "person", call.principal)]] : []),

@@ -37,6 +37,8 @@ export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
 }
 
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
+/** The server of a call, also of one that did not reach it since it was down. */
+export const serverOf = ({ server, error }) => server ?? error?.match(/^server `(.+?)` is down/)?.[1];
 /** The first line of what the client read of an error. */
 export const firstLine = (error) => error?.split("\n")[0];
 /** What names a call in an address. Numbers begin anew when Vary starts, so the second is a part of it. */
@@ -58,7 +60,7 @@ const FILTERS = {
   variant: (call, wanted) => call.variant === wanted,
   reason: (call, wanted) => call.reason === wanted,
   person: (call, wanted) => call.principal === wanted,
-  server: (call, wanted) => call.server === wanted,
+  server: (call, wanted) => serverOf(call) === wanted,
   rule: (call, wanted) => call.rule === wanted,
   tool: (call, wanted) => call.target === wanted,
   q: (call, wanted) => wanted.trim().split(/\s+/).map(matcher).every((matches) => textsOf(call).some(matches)),
@@ -75,7 +77,8 @@ export function auditCommand(params) {
   const quoted = (text) => (/[^\w./:-]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : text);
   const minute = params.has("call") ? addressOfMinute(timeOfKey(params.get("call"))) : (params.get("from") ?? "");
   const since = secondsOf(minute) > 0 ? minute.replace("Z", ":00Z") : params.get("minutes") > 0 && `${params.get("minutes")}m`;
-  const [who, client, server, tool] = ["person", "client", "server", "tool"].map((name) => params.get(name));
+  const searched = log.calls?.find(({ target }) => target === params.get("q"))?.target;
+  const [who, client, server, tool = searched] = ["person", "client", "server", "tool"].map((name) => params.get(name) ?? undefined);
   // What cannot be seen should not be pasted into a terminal.
   const wanted = Object.entries({ who, client, server, tool, since }).filter(([, value]) => value && plain(value, Infinity) === value);
   const flags = wanted.map(([flag, value]) => `--${flag} ${quoted(value)}`);

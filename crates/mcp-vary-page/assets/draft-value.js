@@ -15,12 +15,12 @@ export const configName = (catalog, tool) => (isShared(catalog, tool) && listedN
 /** A name as a pattern that matches it alone. */
 export const pattern = (name) => name.replace(/[*?{}[\]\\]/g, "\\$&");
 
-/** Rules of a tool alone: the one for `include`, which matches names in lists only, the one for `exclude`, and `all` forms of both. */
+/** The rule of a tool alone, by its name in lists, and `all` forms of it. */
 export function rulesOf(catalog, tool) {
   const [listed, name] = [listedName(tool), configName(catalog, tool)];
   const ofServer = { server: pattern(tool.server), name: pattern(tool.name) };
   const include = listed === undefined ? ofServer : pattern(listed);
-  return { include, exclude: isShared(catalog, tool) ? include : pattern(name), all: [include, listed, name, pattern(name), ofServer] };
+  return { include, all: [include, listed, name, pattern(name), ofServer] };
 }
 
 /** A test whether a rule is one of `rules`. */
@@ -32,7 +32,7 @@ export function hide(value, tools) {
   if (exclude.includes(EVERYTHING)) return value;
   const isKnown = isIn([...exclude, ...(include ?? [])]);
   // What was listed by its name alone needs no second rule.
-  const others = tools.filter((it) => !it.all.some(isKnown)).map((it) => it.exclude);
+  const others = tools.filter((it) => !it.all.some(isKnown)).map((it) => it.include);
   const isHidden = isIn(tools.flatMap((it) => it.all));
   const listed = include?.filter((it) => !isHidden(it));
   // An empty list is not valid: that nothing is listed has a rule of its own.

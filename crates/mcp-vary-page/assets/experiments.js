@@ -31,7 +31,7 @@ const NONE = html`<p class="empty">
 /** What each metric is, whether more of it is better (1), less (-1), or neither (0), and what an arm is that is worse. */
 const METRICS = {
   failed: ["share of calls", -1, "more failed calls"],
-  "invalid-arguments": ["share of calls", -1, "more calls with invalid arguments"],
+  "invalid-arguments": ["share of calls", -1, "more calls with invalid arguments or of unknown tools"],
   repaired: ["share of failed calls", 1, "fewer repaired calls"],
   duration: ["mean of a call", -1, "slower"],
   tokens: ["mean of a result", -1, "more per result"],

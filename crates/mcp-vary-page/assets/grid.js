@@ -34,9 +34,7 @@ export class Grid extends Component {
     this.measure();
   }
 
-  componentWillUnmount() {
-    this.resized.disconnect();
-  }
+  componentWillUnmount = () => this.resized.disconnect();
 
   /** The rows in sight are those between the sticky head and foot. */
   measure() {
@@ -124,9 +122,7 @@ export class Grid extends Component {
     return [to, this.isHeading(rows[to]) ? 0 : across];
   }
 
-  isHeading(row) {
-    return this.props.isHeading?.(row) ?? false;
-  }
+  isHeading = (row) => this.props.isHeading?.(row) ?? false;
 
   open(row, column) {
     const { open, openHeading, rows, columns } = this.props;

@@ -59,7 +59,7 @@ const PersonLink = ({ person }) => html`<a href=${link("now", { person })}><${Na
 
 /** A row for each version and variant of a client, which leads to its own calls. Failed calls are counted in the list. */
 function Clients({ clients, since }) {
-  const columns = ["client", "variant", "by", "#requests", "#calls", "#failed", "#last"];
+  const columns = ["client", "variant", "#requests", "#calls", "#failed", "#last"];
   const minutes = longestPeriod();
   const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
   const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => {
@@ -70,8 +70,7 @@ function Clients({ clients, since }) {
     const shown = name ? html`<${Name} value=${name} limit=${32} />` : html`<i>sends no name</i>`;
     return [
       html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>${shown}</a> ${version && html`<${Name} value=${version} limit=${24} />`}`,
-      variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
-      reason ?? "–",
+      variant ? html`<span title=${`by ${reason}`}><${Name} value=${variant} limit=${24} /></span>` : "–",
       count(requests),
       number(calls, own, "calls"),
       number(log.calls && name ? callsWith(failed).length : undefined, failed, "errors"),

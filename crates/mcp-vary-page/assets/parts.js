@@ -23,9 +23,7 @@ export class Polled extends Component {
     this.timer = setInterval(() => document.hidden || this.load(), 5000);
   }
 
-  componentWillUnmount() {
-    clearInterval(this.timer);
-  }
+  componentWillUnmount = () => clearInterval(this.timer);
 
   load() {
     readInto(this, async () => ({ answer: await get(this.path) }));
@@ -143,9 +141,7 @@ export class Copy extends Component {
 export class Confirm extends Component {
   heading = createRef();
 
-  componentDidMount() {
-    this.heading.current.focus();
-  }
+  componentDidMount = () => this.heading.current.focus();
 
   render({ title, button, yes, no, children }) {
     return html`<section class="problem" aria-labelledby="confirm" onKeyDown=${(event) => event.key === "Escape" && no()}>

@@ -17,11 +17,8 @@ const [MOST_SHOWN, AROUND] = [4_000, 3];
 /** `clients` are those of the request, `results` what came, in the same order. */
 export class Results extends Component {
   heading = createRef();
-  state = { base: 0 };
 
-  componentDidMount() {
-    this.show();
-  }
+  componentDidMount = () => this.show();
 
   componentDidUpdate(before) {
     if (before.results !== this.props.results) this.show();
@@ -34,7 +31,8 @@ export class Results extends Component {
   }
 
   render({ clients, results }, { base }) {
-    const at = results[base]?.result ? base : results.findIndex((it) => it.result);
+    const answered = results.findIndex((it) => it.result && !isFailed(it));
+    const at = results[base]?.result ? base : answered < 0 ? results.findIndex((it) => it.result) : answered;
     const compared = results[at];
     const options = results.flatMap(({ name, result }, it) => (result ? [[it, plain(name, 60)]] : []));
     return html`<section class="results" aria-labelledby="results">
@@ -86,21 +84,25 @@ function otherMembers({ result }, compared) {
   return all.flatMap(([word, some]) => [...some].map((it) => `${word} ${plain(it, 30)}`)).join(", ");
 }
 
+const isFailed = ({ result, error }) => error !== undefined || result?.isError === true;
+
 /** A row for each client: what it gets, and what that costs. */
 function Figures({ clients, results, compared }) {
+  const failed = results.filter(isFailed).length;
   const rows = results.map((it, at) => [
     html`<${Name} value=${it.name} limit=${60} />`,
     html`<${Outcome} ...${it} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
-    it.result && it !== compared ? tokensBeside(it, compared) : "–",
+    it.result && it !== compared ? (isFailed(it) ? "failed" : tokensBeside(it, compared)) : "–",
     it.result ? html`${count(it.bytes)}<span class="beneath">${otherMembers(it, compared)}</span>` : "–",
     it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
   const columns = ["client", "outcome", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
-  const isUnknown = results.some(({ result }) => result && isSameAnswer(result, compared.result) === null);
-  return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
+  const isUnknown = results.some((it) => it.result && !isFailed(it) && isSameAnswer(it.result, compared.result) === null);
+  return html`${failed > 0 && html`<p class="problem">${count(failed)} of ${plural(results.length, "call")} failed, see the outcomes. Call again before you compare.</p>`}
+    <${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
     ${isUnknown && html`<p class="note">* These results have another form, so nothing shows whether the server answered the same.</p>`}`;
 }
 

@@ -12,7 +12,7 @@ import { RULE_OF_CARDS, ServerProblems, actionsOf, hasProblem, weight } from "./
 import { FirstTen, Folded, Name, plain, sentence } from "./text.js";
 import { toolKey } from "./tool.js";
 import { draftLink } from "./variants.js";
-import { ClientLink, clientLinks } from "./who.js";
+import { ClientLink, callerLinks } from "./who.js";
 
 export class Review extends Component {
   /** The calls behind the numbers are followed, and the lists say which of the tools that clients wanted exist. */
@@ -21,9 +21,7 @@ export class Review extends Component {
     get("/api/catalog").then((catalog) => this.setState({ catalog }), this.props.failed);
   }
 
-  componentWillUnmount() {
-    log.stop();
-  }
+  componentWillUnmount = () => log.stop();
 
   render({ status, review, error }, { catalog }) {
     if (!review || !status) return html`<${Pending} what="review" error=${error} />`;
@@ -106,9 +104,6 @@ const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool)
 
 const callCount = (filters, what) => html`<${CallCount} number=${callsWith(filters).length} ...${{ filters, what }} />`;
 
-/** Who made the calls: each person with each client once. */
-const callersOf = (calls) => clientLinks([...new Map(calls.map((it) => [JSON.stringify([it.principal, it.client?.name]), it])).values()]);
-
 /** Each table, the worst first: title, columns, member of the entries, a row of an entry, what to do. */
 const TABLES = [
   ["Settings to change", ["~what is wrong", "where", "~what to do"], "setup",
@@ -171,7 +166,7 @@ function unlistedRow({ target, calls, status, catalog, meant = {} }) {
     catalog && !tool && html`no server lists it${Object.hasOwn(meant, target) && html`; did the client mean <code>${name(meant[target])}</code>?`}`,
     tool && "its list has it now",
   ];
-  return [callCount({ ...NOT_LISTED, tool: target }, `calls of ${target}`), name(target), next.find(Boolean), callersOf(calls), timeOfDay(calls[0].at)];
+  return [callCount({ ...NOT_LISTED, tool: target }, `calls of ${target}`), name(target), next.find(Boolean), callerLinks(calls), timeOfDay(calls[0].at)];
 }
 
 /** The filters that find calls of tools that are not listed. */

@@ -5,7 +5,9 @@ import { PERIODS, callsWith, failures, firstLine, isError, longestPeriod, outcom
 import { Component, html } from "./dom.js";
 import { count, duration, milliseconds, plural, share, startOf, timeOfDay } from "./format.js";
 import { CallCount, Problem, Table } from "./parts.js";
+import { link } from "./route.js";
 import { Folded, LongText, Name, plain, sentence, visible } from "./text.js";
+import { callerLinks } from "./who.js";
 
 /** Servers with problems come first, then those with errors. */
 export function Servers({ servers, since }) {
@@ -91,6 +93,7 @@ function ServerProblem({ server, retry, since, tried }) {
   return html`<li class=${problems.length > 0 ? "" : "errors"}>
     <div>
       ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
+      ${state === "down" && html`<${Missed} name=${name} />`}
       ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}
       ${tried?.error && html`<${Problem} what="It was not tried." error=${tried.error} />`}
     </div>
@@ -101,6 +104,12 @@ function ServerProblem({ server, retry, since, tried }) {
       ${nextAttempt > 0 && !isTrying(server, tried) && `next attempt in ${nextAttempt}\u00A0s`}
     </div>`}
   </li>`;
+}
+
+/** How many calls failed since a server is down, and whose. */
+function Missed({ name, filters = { server: name, outcome: "error" } }) {
+  const calls = callsWith(filters).filter(({ serverMs }) => typeof serverMs !== "number");
+  return calls.length > 0 && html`<div>${plural(calls.length, "call")} did not reach it (<a href=${link("now", filters)}>show them</a>), of ${callerLinks(calls)}</div>`;
 }
 
 /** Seconds until the status has what came of a try that fails at once. */

@@ -45,6 +45,9 @@ export function clientLinks(uses) {
   return html`<${FirstTen} all=${uses} show=${(some) => some.map(one)} />`;
 }
 
+/** Who made calls, each once. */
+export const callerLinks = (calls) => clientLinks([...new Map(calls.map((it) => [JSON.stringify([it.principal, it.client?.name]), it])).values()]);
+
 /** The text of a field: a person of a call is the name of a key, if there is such a key. */
 const textIn = (params, keys) => (field) => {
   const person = params.get("person");
