@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::class::{AccessClass, RuleIndex};
-use crate::expression::{CallContext, EvaluationError};
+use crate::expression::{CallContext, EvaluationError, Expression};
 use crate::item::Item;
 use crate::policy::AccessPolicy;
 use crate::rule::AccessRule;
@@ -129,6 +129,19 @@ impl AccessPolicy {
                 self.check_call(check, call)
             }
         }
+    }
+
+    /// The same for every call of the item, whatever its arguments are; `None` if an expression reads them.
+    pub fn check_all(&self, decision: &Decision, call: &Call<'_>) -> Option<Verdict> {
+        let is_open = match decision {
+            Decision::Conditional(CallCheck { denying, allowing }) => {
+                let rules = self.select(denying).chain(self.select(allowing));
+                let mut conditions = rules.filter_map(|(_, rule)| rule.condition());
+                conditions.any(Expression::reads_arguments)
+            }
+            _ => false,
+        };
+        (!is_open).then(|| self.check(decision, call))
     }
 
     fn check_call(&self, check: &CallCheck, call: &Call<'_>) -> Verdict {

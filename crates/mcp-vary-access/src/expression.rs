@@ -153,6 +153,11 @@ impl Expression {
         &self.structure.variables
     }
 
+    /// Whether it reads the arguments of the call.
+    pub(crate) fn reads_arguments(&self) -> bool {
+        self.variables().contains("args")
+    }
+
     /// Whether the expression is true for a call.
     pub(crate) fn evaluate(&self, call: &CallContext<'_>) -> Result<bool, EvaluationError> {
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));

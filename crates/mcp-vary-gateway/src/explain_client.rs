@@ -11,7 +11,9 @@ use http::HeaderMap;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json;
 use mcp_vary::variant::VariantId;
-use mcp_vary_access::{AccessReport, Claims, Decision, HiddenBy, ItemReport, Principal};
+use mcp_vary_access::{
+    AccessReport, Call, Claims, Decision, HiddenBy, ItemReport, Principal, Verdict,
+};
 use mcp_vary_catalog::access::access_item;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
@@ -107,6 +109,8 @@ pub struct ExplainedTool {
     pub shown: Result<String, Vec<HiddenTool>>,
     /// The access rules that decided, each with what matches, and with scopes and expressions that decide at each call.
     pub rules: Vec<String>,
+    /// Whether access rules allow each call of it; `None` without such rules, and if the arguments decide.
+    pub is_allowed: Option<bool>,
 }
 
 /// Why a client does not see a tool.
@@ -365,9 +369,31 @@ impl<'a> Question<'a> {
                     }
                 },
                 rules: reasons.map(ToString::to_string).collect(),
+                is_allowed: decided
+                    .and_then(|report| self.is_allowed(item, server, report, &config.variant.id)),
             }
         });
         tools.collect()
+    }
+
+    fn is_allowed(
+        &self,
+        item: &Item,
+        server: &str,
+        report: &ItemReport,
+        variant: &VariantId,
+    ) -> Option<bool> {
+        let access = self.snapshot.config.access.as_ref()?;
+        let anonymous = Principal::anonymous();
+        let is_trusted = access.trusted_annotations.contains(server);
+        let call = Call {
+            principal: self.principal.as_deref().unwrap_or(&anonymous),
+            item: access_item(ListKind::Tools, item, server, is_trusted),
+            variant,
+            arguments: None,
+        };
+        let verdict = access.policy.check_all(&report.decision, &call)?;
+        Some(matches!(verdict, Verdict::Allowed(_)))
     }
 
     /// The tools that are asked about as they are merged, each with its server.

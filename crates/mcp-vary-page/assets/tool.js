@@ -61,7 +61,7 @@ export class MayCall extends Component {
   render({ tool, callers, keys, links }, { known, people, clients, error }) {
     if (error || !people) return html`<${Pending} what="answers" error=${error} />`;
     const all = [...people.map((it) => ({ ...it, isPerson: true })), ...clients.map((it, at) => ({ ...it, ...known[at] }))];
-    const groups = [...Map.groupBy(all, (it) => JSON.stringify(reasonsOf(it))).values()].map((who) => [verdictOf(who[0]), who]);
+    const groups = [...Map.groupBy(all, (it) => JSON.stringify([verdictOf(it), reasonsOf(it)])).values()].map((who) => [verdictOf(who[0]), who]);
     const unknown = callers.filter(({ principal }) => principal && !keys.includes(principal));
     const item = (verdict, who, why) => html`<li>
       <span class=${`outcome ${{ yes: "allowed", no: "denied" }[verdict] ?? ""}`}>${verdict}</span>
@@ -78,9 +78,9 @@ export class MayCall extends Component {
 
 const VERDICTS = ["yes", "depends on the call", "no"];
 
-function verdictOf({ hidden, rules }) {
-  if (hidden.length > 0) return "no";
-  return rules.some((rule) => /, (if|scopes) /.test(rule)) ? "depends on the call" : "yes";
+function verdictOf({ hidden, rules, isAllowed }) {
+  if (hidden.length > 0 || isAllowed === false) return "no";
+  return isAllowed || rules.length === 0 ? "yes" : "depends on the call";
 }
 
 /** The access rules that allow it, each with what of it does; or what hides it. What an access rule hides, no variant shows. */

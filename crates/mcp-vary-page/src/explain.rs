@@ -151,6 +151,7 @@ fn tool_json(tool: &ExplainedTool) -> Value {
         "shown": tool.shown.as_ref().ok(),
         "hidden": hidden.collect::<Value>(),
         "rules": tool.rules,
+        "isAllowed": tool.is_allowed,
     })
 }
 

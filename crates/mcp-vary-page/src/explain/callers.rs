@@ -87,6 +87,10 @@ impl Asked<'_> {
                     .unwrap_or_default(),
             ));
         };
-        Ok(json!({"hidden": tool["hidden"], "rules": tool["rules"]}))
+        Ok(json!({
+            "hidden": tool["hidden"],
+            "rules": tool["rules"],
+            "isAllowed": tool["isAllowed"],
+        }))
     }
 }

@@ -159,6 +159,8 @@ fn people() -> String {
         ("carol", "sre"),
         ("dave", "audit"),
         ("erin", "mail"),
+        ("fred", "temp"),
+        ("gina", "temp"),
     ];
     let keyed = people.iter().enumerate();
     let keys: Vec<_> = keyed
@@ -176,6 +178,7 @@ access:
   - {{name: no failures, when: {{groups: dev}}, deny: [fail]}}
   - {{name: auditors read, when: {{groups: audit}}, variant: read-only, pin: on}}
   - {{name: by mail, when: {{groups: mail}}, allow: [fail], if: 'args.draft == true'}}
+  - {{name: by key, when: {{groups: temp}}, allow: [fail], if: 'principal.key == "fred"'}}
 auth: {{anonymous: on, keys: [{keys}]}}
 "
     )
@@ -197,20 +200,24 @@ async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
     let by_default = cause("access", None, why);
     let why = "it starts from `read-only`, and the tool does not declare `readOnlyHint: true`";
     let by_variant = cause("variant", Some("read-only"), why);
+    let by_key = r#"by key (allow fail, if principal.key == "fred")"#;
     let expected = json!([
-        {"person": "ann", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"]},
-        {"person": "bob", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"]},
+        {"person": "ann", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"], "isAllowed": false},
+        {"person": "bob", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"], "isAllowed": false},
         // The default variant hides it, and she may use another one.
-        {"person": "carol", "hidden": [], "rules": ["all (allow *)"]},
-        {"person": "dave", "hidden": [by_variant], "rules": ["all (allow *)"]},
-        {"person": "erin", "hidden": [], "rules": ["by mail (allow fail, if args.draft == true)"]},
-        {"person": null, "hidden": [by_default, by_variant], "rules": []},
+        {"person": "carol", "hidden": [], "rules": ["all (allow *)"], "isAllowed": true},
+        {"person": "dave", "hidden": [by_variant], "rules": ["all (allow *)"], "isAllowed": true},
+        {"person": "erin", "hidden": [], "rules": ["by mail (allow fail, if args.draft == true)"], "isAllowed": null},
+        // What an expression finds without the arguments is found.
+        {"person": "fred", "hidden": [], "rules": [by_key], "isAllowed": true},
+        {"person": "gina", "hidden": [], "rules": [by_key], "isAllowed": false},
+        {"person": null, "hidden": [by_default, by_variant], "rules": [], "isAllowed": false},
     ]);
     assert_eq!(answer.json()["people"], expected);
     let clients = answer.json()["clients"].clone();
     assert_eq!(
         clients[0],
-        json!({"hidden": [by_variant], "rules": ["all (allow *)"]})
+        json!({"hidden": [by_variant], "rules": ["all (allow *)"], "isAllowed": true})
     );
     assert_eq!(clients[1]["hidden"], json!([denied, by_variant]));
     assert_eq!(clients[2]["hidden"][0]["by"], "refused");
@@ -221,7 +228,7 @@ async fn who_may_call_a_tool_without_a_key_depends_on_auth() {
     let shown = Shown::with("").await;
     let asked = json!({"server": "places", "tool": "fail", "clients": []});
     let open = shown.post("/api/callers", &asked).await.json();
-    let anybody = json!({"person": null, "hidden": [], "rules": []});
+    let anybody = json!({"person": null, "hidden": [], "rules": [], "isAllowed": null});
     assert_eq!(open, json!({"people": [anybody], "clients": []}));
     let sha256 = "01".repeat(32);
     let auth = format!("auth: {{keys: [{{name: ci, sha256: '{sha256}'}}]}}");
@@ -230,7 +237,7 @@ async fn who_may_call_a_tool_without_a_key_depends_on_auth() {
     let detail = "Vary refuses clients without a key or a token";
     let refused = json!([{"by": "refused", "rule": null, "detail": detail}]);
     let expected = json!([
-        {"person": "ci", "hidden": [], "rules": []},
+        {"person": "ci", "hidden": [], "rules": [], "isAllowed": null},
         {"person": null, "hidden": refused, "rules": []},
     ]);
     assert_eq!(locked["people"], expected);
