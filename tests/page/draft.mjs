@@ -486,6 +486,9 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     await stays.nth(1).waitFor({ timeout: 5_000 });
     equal(await stays.count(), 2, "beside the clients, and in the review");
+    const [compact, drafted] = [catalog.variants.find((it) => it.id === "compact").tokens, (await ask("/api/draft", asked.at(-1))).tokens];
+    const cost = await page.getByText("vs-code 1.99 · ann: from").innerText();
+    holds(cost.startsWith(`vs-code 1.99 · ann: from ${number(compact)} tokens of compact to ${number(drafted)}, `), cost);
     await page.unroute("**/api/draft");
     await page.route("**/api/draft", async (route) => {
       const response = await route.fetch();

@@ -8,16 +8,23 @@ import { FirstTen, LongText, Name, plain, visible } from "./text.js";
 import { clientLinks } from "./who.js";
 
 /** What the draft changes, and the variant as YAML. */
-export function DraftTexts({ answer, isChanged, status, callers }) {
+export function DraftTexts({ answer, isChanged, status, callers, variants }) {
   if (!answer) return null;
   const why = isChanged && answer.unsavable;
-  return html`${isChanged && html`<${Stay} callers=${callers} />`}
+  return html`${isChanged && html`<${Stay} callers=${callers} />${costs(callers, answer.tokens, variants)}`}
     <div class="sides texts">
       <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? answer.diff : ""} isDiff />
       <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} />
     </div>
     ${why && html`<p class="note">This page cannot write it: <${LongText} value=${why} isSentence />. The difference is that of the entry.</p>`}
     ${status && !status.writes && html`<p class="note">To save drafts from this page, write <code>admin-writes: on</code> into the configuration and start Vary again.</p>`}`;
+}
+
+/** What the callers who come to the draft from another variant read there, and in the draft. */
+function costs(callers, tokens, variants) {
+  const tokensOf = ({ now }) => variants.find(({ id }) => id === now.variant)?.tokens;
+  const one = (it) => html`<p>${clientLinks([it])}: from ${count(tokensOf(it))} tokens of <${Name} value=${it.now.variant} limit=${40} /> to ${count(tokens)}, ${saving(tokens, tokensOf(it))}</p>`;
+  return html`<${FirstTen} all=${callers.filter((it) => !it.stays && tokensOf(it))} show=${(some) => some.map(one)} />`;
 }
 
 /** Those of the callers who keep another variant, and what selects that. */

@@ -282,7 +282,7 @@ export class Draft extends Component {
             <${Clients} text=${clients} seen=${status?.clients ?? []} callers=${callers} set=${(text) => this.change(value, text)} />
           <//>
         </div>
-        <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, status, ...compared, callers }} /><//>
+        <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, status, ...compared, callers }} variants=${catalog.variants} /><//>
       </div>
       ${this.renderBar(compared, callers, isOfTool ? null : error)}
     `;

@@ -117,9 +117,7 @@ class Card extends Component {
   box = createRef();
 
   /** Large results are not written again with each reading of the status. */
-  shouldComponentUpdate(next) {
-    return next.answer !== this.props.answer || next.compared !== this.props.compared;
-  }
+  shouldComponentUpdate = (next) => next.answer !== this.props.answer || next.compared !== this.props.compared;
 
   render({ id, answer, isCompared, compared }) {
     const { name, error, result } = answer;

@@ -24,9 +24,7 @@ export const toolKey = ({ server, name }) => `${server}:${name}`;
 export const linkToTool = (tool, variant) => link("variants", { tool: toolKey(tool), variant });
 
 export class ToolPanel extends Component {
-  componentDidMount() {
-    readInto(this, async () => ({ definitions: await getTool(this.props.tool) }));
-  }
+  componentDidMount = () => readInto(this, async () => ({ definitions: await getTool(this.props.tool) }));
 
   componentDidUpdate(before) {
     if (before.catalog !== this.props.catalog) this.componentDidMount();
