@@ -793,6 +793,8 @@ await check("characters that cannot be seen are visible, and text stays in its p
     equal(await heading.evaluate((it) => [it.dir, getComputedStyle(it).unicodeBidi]), ["auto", "isolate"], "its isolation");
     holds(!pattern.test(await page.locator("main").innerText()), `${shown} itself is in the page`);
   }
+  // A word of another script is as it is written; one that mixes two looks like what it is not.
+  equal(await page.evaluate(async () => (await import("/page/text.js")).plain("g\u0435t мир")), "g<U+0435>t мир", "a letter that looks like another");
 });
 
 await check("a name of 10,000 characters is cut, and shown whole on demand", async () => {

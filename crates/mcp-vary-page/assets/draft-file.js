@@ -91,7 +91,7 @@ export class DraftBar extends Component {
 /** What the reload said of a file that was written. */
 function Outcome({ title, isUsed, outcome, client, callers }) {
   return html`<p class=${isUsed ? "note" : "problem"}>
-      <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} <${LongText} value=${outcome} isSentence />
+      <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} ${outcome.split("\n").map((it) => html`<${LongText} value=${it} isSentence /> `)}
       ${client && html` · See what these get now: ${clientLinks(callers.length > 0 ? callers : [{ client: { name: client } }])}`}
     </p>
     ${client && html`<${Stay} callers=${callers} />`}`;

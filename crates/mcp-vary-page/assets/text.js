@@ -4,8 +4,8 @@
 import { Component, html } from "./dom.js";
 import { count } from "./format.js";
 
-/** Controls, and all that is invisible or moves other characters. U+FE0F alone can say nothing, and emoji need it. */
-const UNSEEN = /((?!\uFE0F)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/u;
+/** Controls, all that is invisible or moves other characters, and letters of Cyrillic in a word of Latin ones. U+FE0F alone can say nothing, and emoji need it. */
+const UNSEEN = /((?!\uFE0F)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?<=\p{sc=Latn})\p{sc=Cyrl}|\p{sc=Cyrl}(?=\p{sc=Latn}))/u;
 /** The same without the characters that lay out a block of text. */
 const UNSEEN_IN_BLOCK = /((?![\uFE0F\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/u;
 
@@ -18,7 +18,7 @@ function codePoint(character) {
 export function visible(text, isBlock = false) {
   const pieces = String(text).split(isBlock ? UNSEEN_IN_BLOCK : UNSEEN);
   return pieces.map((piece, at) =>
-    at % 2 ? html`<span class="unseen" title="a character that cannot be seen">${codePoint(piece)}</span>` : piece,
+    at % 2 ? html`<span class="unseen" title="a character that cannot be seen, or looks like another one">${codePoint(piece)}</span>` : piece,
   );
 }
 
