@@ -178,7 +178,7 @@ access:
   - {{name: no failures, when: {{groups: dev}}, deny: [fail]}}
   - {{name: auditors read, when: {{groups: audit}}, variant: read-only, pin: on}}
   - {{name: by mail, when: {{groups: mail}}, allow: [fail], if: 'args.draft == true'}}
-  - {{name: by key, when: {{groups: temp}}, allow: [fail], if: 'principal.key == "fred"'}}
+  - {{name: by key, when: {{groups: temp}}, allow: [fail], if: 'principal.key == \"fred\"'}}
 auth: {{anonymous: on, keys: [{keys}]}}
 "
     )
