@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_vary_base::io_error;
-use mcp_vary_config::{Diagnostics, File, Position, SecretFiles, Source, VaryEntries};
+use mcp_vary_config::{Diagnostic, Diagnostics, File, Position, SecretFiles, Source, VaryEntries};
 use mcp_vary_gateway::Config;
 use serde_json::Value;
 
@@ -42,7 +42,10 @@ pub(crate) fn parse_and_report(
     let name = &path.display().to_string();
     let file = parse(name, text, only, secrets, listen)
         .map_err(|diagnostics| invalid_file(&diagnostics))?;
-    for note in &file.notes {
+    // Whom a rule is for matters where one checks the file: others ask about people whom no key stands for.
+    let is_of_people =
+        |note: &Diagnostic| note.key.starts_with("access[") && note.key.ends_with("].when");
+    for note in file.notes.iter().filter(|note| !is_of_people(note)) {
         notice(&crate::print::sanitize(&format!("note: {name}:{note}")));
     }
     for line in left_out(name, &file) {

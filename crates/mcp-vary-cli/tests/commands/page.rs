@@ -286,7 +286,7 @@ access:
     fs::write(&path, text.replace("deny:", "denny:")).unwrap();
     let broken = page.data("/api/review")["setup"].take();
     let what = format!(
-        "{}:50: `access[1].denny` is not a known key; did you mean `deny`?",
+        "{}:48: `access[1].denny` is not a known key; did you mean `deny`?",
         at(4)
     );
     let fix = "correct the file: Vary cannot reload it, nor start with it";
