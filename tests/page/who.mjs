@@ -65,9 +65,9 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
     const access = [{ by: "access", rule: "access[0]", detail: "the rule `access[0]` denies it: delete_*" }];
     const answers = {
       people: [
-        ...people.map((person) => ({ person, hidden: access, rules: [] })),
-        { person: "carol", hidden: [], rules: ["sre (allow *)"] },
-        { person: "erin", hidden: [], rules: ["by mail (allow *, if args.draft == true)"] },
+        ...people.map((person) => ({ person, hidden: access, rules: [], isAllowed: false })),
+        { person: "carol", hidden: [], rules: ["sre (allow *)"], isAllowed: true },
+        { person: "erin", hidden: [], rules: ["by mail (allow *, if args.draft == true)"], isAllowed: null },
         { person: null, hidden: [{ by: "refused", rule: null, detail: "Vary refuses clients without a key or a token" }], rules: [] },
       ],
       clients: [],
