@@ -319,7 +319,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     const back = button(`Bring back the draft of ${id}`);
     const comesBack = async () => {
       await back.click();
-      await page.waitForFunction((id) => document.querySelector(".choices select").value === id, id, { timeout: 5_000 });
+      await page.waitForFunction((id) => document.querySelector(".choices select")?.value === id, id, { timeout: 5_000 });
       await settled();
       equal(asked.at(-1), mine, "the draft");
     };
