@@ -81,6 +81,8 @@ export async function compareWithMetrics({ visitor, metrics, variants }) {
 
   await check("what access rules denied is that of /metrics", async () => {
     await visitor.view("/review");
+    // The page reads what was refused every six seconds.
+    for (let read = 0; read < 2; read++) await page.waitForResponse((response) => response.url().endsWith("/api/review"));
     const rules = labelsWith("vary_denied_total", "rule");
     const rows = (await rowsOf("Refused")).filter(([, by]) => rules.some((rule) => by.startsWith(rule)));
     equal(rows.length, rules.length, "rules");
