@@ -300,6 +300,8 @@ await check("an experiment counts people where all have credentials, and says wh
   await other.view("/experiments");
   const section = (name) => other.page.locator("main section", { has: other.page.getByRole("heading", { name, exact: true }) });
   const text = async (name) => (await section(name).innerText()).replaceAll("\u00A0", " ");
+  // Who was seen is in the status, which comes apart.
+  await section(experiment.name).getByText("With the 2 people").waitFor({ timeout: 5_000 });
   const [open, stopped] = [await text(experiment.name), await text("ended")];
   for (const part of ["With the 2 people seen lately it cannot end: it needs about 200 people.", "Taking part: 5 people since", "is chance (p 0.420)."]) {
     holds(open.includes(part), `“${part}” is not in “${open}”`);
