@@ -221,9 +221,12 @@ impl RequestRecord {
             if let Some(target) = &mut pending.record.record_mut().target {
                 target.server = Some(Text::shared(server));
                 // It often is the client's own name of the tool, whose text is shared.
-                target.upstream_name = upstream_name.map(|name| match target.name.as_str() {
-                    same if same == name => target.name.clone(),
-                    _ => LongText::new(name),
+                target.upstream_name = upstream_name.map(|name| {
+                    if target.name.as_str() == name {
+                        target.name.clone()
+                    } else {
+                        LongText::new(name)
+                    }
                 });
             }
         });

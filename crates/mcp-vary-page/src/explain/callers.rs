@@ -32,6 +32,12 @@ struct Asked<'a> {
 impl Asked<'_> {
     /// An answer for each person, the last without a key, and for each client.
     fn answers(&self, gateway: &Gateway) -> Result<Value, String> {
+        if self.clients.len() > MOST_CLIENTS {
+            let number = self.clients.len();
+            return Err(format!(
+                "`clients` has {number} entries; write at most {MOST_CLIENTS}"
+            ));
+        }
         let mut keys: Vec<_> = gateway.key_names().into_iter().map(Some).collect();
         keys.sort_unstable();
         let people = keys.into_iter().chain([None]);
@@ -94,3 +100,6 @@ impl Asked<'_> {
         }))
     }
 }
+
+/// The clients of a question: each takes as long as to find out what one client gets.
+const MOST_CLIENTS: usize = 100;

@@ -250,6 +250,10 @@ async fn who_may_call_a_tool_without_a_key_depends_on_auth() {
             json!({"server": "a", "tool": "b", "clients": [{"key": "none"}]}),
             "`key`",
         ),
+        (
+            json!({"server": "a", "tool": "b", "clients": vec![json!({}); 101]}),
+            "`clients` has 101 entries; write at most 100",
+        ),
     ] {
         shown.refuses("/api/callers", &body, 400, part).await;
     }
