@@ -1,6 +1,7 @@
 //! A run: rows one after the other, the programs of a row in turn, round by round.
 
 mod many;
+mod series;
 
 use std::fs;
 use std::io;
@@ -27,7 +28,8 @@ use crate::sessions;
 use crate::subject::{Programs, Running, Subject, Upstream};
 use crate::upstream::tools;
 
-use many::{ask_idle, ended, start};
+use many::{ask_idle, start};
+use series::{fresh_series, one_series};
 
 /// Measure, print a table, and compare it with the bars.
 #[derive(Clone, Debug, Parser)]
@@ -147,7 +149,10 @@ async fn measure(options: &Options) -> io::Result<bool> {
     let rows = options.all_rows().into_iter();
     let rows: Vec<_> = rows.filter(|row| options.wants(&row.name)).collect();
     for series in rows.chunk_by(Row::is_in_series_of) {
-        let cells = one_series(&programs, series, pace).await?;
+        let cells = match options.against {
+            Some(_) => fresh_series(&programs, series, pace).await?,
+            None => one_series(&programs, series, pace, 0).await?,
+        };
         for (row, cells) in series.iter().zip(cells) {
             println!("{}", report.add(row.clone(), cells));
         }
@@ -290,43 +295,22 @@ struct LoadedRow<'a> {
     _upstreams: [Upstream; 2],
 }
 
-/// Measures the rows of a series, whose programs take turns.
-async fn one_series(programs: &Programs, rows: &[Row], pace: Pace) -> io::Result<Vec<Vec<Cell>>> {
-    let mut loaded = Vec::new();
-    for row in rows {
-        loaded.push(begin_row(programs, row, pace).await?);
-    }
-    let rounds = rows.iter().map(|row| pace.rounds_of(row)).max();
-    for round in 0..rounds.unwrap_or_default() {
-        let mut subjects: Vec<_> = loaded
-            .iter_mut()
-            .flat_map(|row| &mut row.subjects)
-            .collect();
-        let count = subjects.len();
-        for step in 0..count {
-            // Each subject is first in turn.
-            one_round(subjects[(round + step) % count], pace, round).await;
-        }
-    }
-    let mut all = Vec::new();
-    for row in loaded {
-        let mut cells = row.failed;
-        for subject in row.subjects {
-            cells.push(ended(subject).await);
-        }
-        cells.sort_by_key(|cell| cell.subject);
-        all.push(cells);
-    }
-    Ok(all)
-}
-
-async fn begin_row<'a>(programs: &Programs, row: &'a Row, pace: Pace) -> io::Result<LoadedRow<'a>> {
+async fn begin_row<'a>(
+    programs: &Programs,
+    row: &'a Row,
+    pace: Pace,
+    start: usize,
+) -> io::Result<LoadedRow<'a>> {
     let upstream = programs.upstream(row.behind)?;
     let before_limit = programs.upstream(row.behind_limit())?;
     let mut begun = Vec::new();
     let mut failed = Vec::new();
     let installed = row.subjects.iter().filter(|it| programs.has(**it));
-    for subject in installed.copied() {
+    let mut installed: Vec<_> = installed.copied().collect();
+    if start % 2 == 1 {
+        installed.reverse();
+    }
+    for subject in installed {
         let behind = if subject.is_limit() && !subject.is_vary() {
             &before_limit
         } else {
