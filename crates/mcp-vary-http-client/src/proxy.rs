@@ -27,7 +27,6 @@ pub struct Proxy {
     intercept: Intercept,
     /// The variable that names it.
     variable: &'static str,
-    /// Whether it opens a tunnel with `CONNECT`, rather than forwarding each request.
     is_tunnel: bool,
 }
 
@@ -103,6 +102,11 @@ impl Proxy {
     /// Its address, without user and password, and the variable that names it.
     pub fn describe(&self) -> String {
         format!("{} (`{}`)", origin(self.intercept.uri()), self.variable)
+    }
+
+    /// Whether it opens a tunnel to the server, rather than forwarding each request.
+    pub const fn is_tunnel(&self) -> bool {
+        self.is_tunnel
     }
 
     /// The name of its host.

@@ -10,7 +10,7 @@ use mcp_vary::error_code::{
 };
 use mcp_vary::json::Members;
 use mcp_vary_http_client::credential_source::CredentialError;
-use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::response::{RETRY_NOTE, RpcError};
 
 use crate::server_requests::MAX_UNREAD_REPLIES;
 
@@ -267,7 +267,7 @@ pub(super) fn size(bytes: usize) -> String {
 fn retry_note(pause: Option<Duration>) -> String {
     pause.map_or_else(String::new, |pause| match pause.as_secs_f32().ceil() {
         0.0 => "; it is being tried again".to_owned(),
-        seconds => format!("; it is tried again in {seconds} s"),
+        seconds => format!("{RETRY_NOTE}{seconds} s"),
     })
 }
 

@@ -5,6 +5,7 @@ mod backoff;
 mod concurrency;
 mod dedup;
 mod health;
+mod ready;
 mod shared;
 mod subscriber;
 mod subscriptions;
@@ -107,7 +108,7 @@ impl SupervisedConnection {
             preferred: watch::Sender::new(preferred),
             era_failed: AtomicBool::new(false),
             attempts: AttemptCounters::default(),
-            is_waiting: AtomicBool::new(false),
+            turn_began: Lock::new(Some(Instant::now())),
             late: AtomicU32::new(0),
             config,
         });
@@ -189,7 +190,7 @@ impl SupervisedConnection {
 
     /// Whether its program waits for its turn to be started.
     pub fn is_waiting(&self) -> bool {
-        self.shared.is_waiting.load(Ordering::Relaxed)
+        self.shared.turn_began.lock().is_none()
     }
 
     /// The attempts to connect so far.
@@ -218,7 +219,8 @@ impl SupervisedConnection {
         self.concurrency.acquire(&self.shared.config.name).await
     }
 
-    /// Returns the connection; waits up to `limits.ready_timeout` while it is being established.
+    /// Returns the connection; waits up to `limits.ready_timeout` while it is being established. The time counts from the turn
+    /// of its program to start, which is waited for up to `limits.handshake`.
     ///
     /// # Errors
     ///
@@ -237,7 +239,8 @@ impl SupervisedConnection {
             ConnectionState::Connected(upstream) => upstream.liveness.end_reason().is_none(),
             ConnectionState::Disconnected { .. } | ConnectionState::Closed => true,
         });
-        let over = tokio::time::timeout(self.config().limits.ready_timeout, over).await;
+        let limits = &self.config().limits;
+        let over = ready::wait(over, limits, &self.shared.turn_began).await;
         match over.as_ref().map(Result::as_deref) {
             Ok(Ok(ConnectionState::Connected(upstream))) => Ok(Arc::clone(upstream)),
             Ok(Ok(ConnectionState::Disconnected {

@@ -21,6 +21,9 @@ use serde_json::{Value, json};
 use crate::envelope::{WireError, WireErrorKind};
 use crate::revision::Revision;
 
+/// What stands in an error before the time after which its server is tried again, such as `7 s`.
+pub const RETRY_NOTE: &str = "; it is tried again in ";
+
 /// A JSON-RPC error: code, message and optional data, as JSON text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RpcError {

@@ -23,7 +23,8 @@ macro_rules! server_limits {
             CONNECTIONS {
                 /// concurrent calls of all clients; at most 16 times as many wait
                 "concurrency" = "256" => concurrency: Count,
-                /// how long a call waits for a free slot, or for a server that is starting
+                /// how long a call waits for a free slot, or for a server that is starting; a program that waits for its turn to
+                /// start, as one of many on a busy machine, is waited for up to `start-timeout` longer
                 "ready-timeout" = "10s" => ready_timeout: Duration,
                 /// shared connections at most; one user has at most a quarter of them. If all are in use, an idle one is closed
                 /// for another user, except with `isolation: principal` and `session`; with `session` one of them is for

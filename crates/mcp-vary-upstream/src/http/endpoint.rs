@@ -74,7 +74,7 @@ impl Endpoint {
         let connector = tls::connector(url, limit, files, proxy.clone(), Resolver::default())
             .map_err(unusable)?;
         let (uri, headers) = without_user(url, headers);
-        let pool = Arc::new(Pool::new(connector, &uri));
+        let pool = Arc::new(Pool::new(connector, &uri, proxy.as_ref()));
         let sent = Arc::<SentValues>::default();
         let secrets = Secrets::of(&config.target)
             .with_sent(Arc::clone(&sent))

@@ -71,9 +71,9 @@ impl Shared {
         if !matches!(self.config.target, Target::Command { .. }) {
             return None;
         }
-        self.is_waiting.store(true, Ordering::Relaxed);
+        *self.turn_began.lock() = None;
         let permit = self.stop.run_until_cancelled(turns::next()).await;
-        self.is_waiting.store(false, Ordering::Relaxed);
+        *self.turn_began.lock() = Some(Instant::now());
         permit.flatten()
     }
 

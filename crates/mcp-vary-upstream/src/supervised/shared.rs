@@ -65,8 +65,8 @@ pub(super) struct Shared {
     /// Whether a connection in that era failed for a transient reason.
     pub(super) era_failed: AtomicBool,
     pub(super) attempts: AttemptCounters,
-    /// Whether its program waits for its turn to be started.
-    pub(super) is_waiting: AtomicBool,
+    /// When the last turn of its program to be started began; `None` while it waits for one.
+    pub(super) turn_began: ScopedLock<Option<Instant>>,
     /// How many attempts in a row took too long.
     pub(super) late: AtomicU32,
 }
