@@ -61,7 +61,7 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     holds((await visitor.text(".card >> nth=1")).includes("2 differences"), "the number of differences");
     await part.getByRole("button", { name: /^show all/ }).click();
     equal(await part.locator("i").count(), 0, "what is folded, of the whole");
-    equal(await page.locator(".results tbody td:nth-child(6)").allTextContents(), ["9", "10without structuredContent"], "the bytes");
+    equal(await page.locator(".results tbody td:nth-child(6)").allTextContents(), ["9", "10"], "the bytes");
     await page.unrouteAll({ behavior: "wait" });
     await open(LOG);
     await makeCall(page);
@@ -123,7 +123,25 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     await open(LOG);
     await makeCall(page);
     equal(await page.locator(".results tbody td:nth-child(5)").allTextContents(), ["–", "the server’s answers differ", "+200\u00A0% *"], "the column");
-    await page.getByText("* These results have another form").waitFor({ timeout: 5_000 });
+    await page.getByText("* In another form").waitFor({ timeout: 5_000 });
+    equal(await visitor.text(".verdict"), "The server’s answers differ, so the tokens cannot be compared.", "the verdict");
+    await page.unrouteAll({ behavior: "wait" });
+    await open(LOG);
+    await makeCall(page);
+  });
+
+  await check("the first line of the results says who pays least for the same answer, or who failed", async () => {
+    const result = { content: [{ type: "text", text: "the same" }] };
+    const answers = [{ result, tokens: 40 }, { result, tokens: 30 }].map((it, at) => ({ name: `client ${at}`, variant: "few", tool: "git_log", bytes: 9, ms: 1, ...it }));
+    await page.route("**/api/call", (route) => route.fulfill({ json: { clients: answers } }));
+    const verdict = page.locator("#results + p");
+    for (const expected of ["client 1 gets 30 tokens, −25 %: client 0 gets 40: the same answer.", "All 2 clients get 30 tokens: the same answer.", "1 of 2 calls failed, see the outcomes. Call again before you compare."]) {
+      await open(LOG);
+      await makeCall(page);
+      equal((await verdict.innerText()).replaceAll("\u00A0", " "), expected, "the verdict");
+      if (answers[0].tokens === 40) answers[0].tokens = 30;
+      else answers[0].result = { ...result, isError: true };
+    }
     await page.unrouteAll({ behavior: "wait" });
     await open(LOG);
     await makeCall(page);
@@ -237,7 +255,7 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     const [question, names] = [page.locator("section.problem", { has: page.locator("#confirm") }), "Claude Code, agent, format=json"];
     equal(await question.locator("#confirm").textContent(), "Call it 2 times?", "the question");
     const text = (await question.locator("p").first().innerText()).replaceAll("\u00A0", " ");
-    equal(text, `git_commit writes, as its server declares it (destructiveHint: false). It runs once for ${names}, with {"repo_path":"."}, and nothing undoes that. Not for at the address of read-only.`, "what it says");
+    equal(text, `git_commit writes, as its server declares it (destructiveHint: false). It runs once for each of these: ${names}, with {"repo_path":"."}, and nothing undoes that. Not for at the address of read-only.`, "what it says");
     await page.getByRole("button", { name: "Call it 2 times" }).click();
     await page.waitForSelector(".card");
     equal(calls[0].clients.map(({ name }) => name), ["Claude Code", "agent, format=json"], "the clients");

@@ -3,7 +3,7 @@
 import { check, equal, holds, number } from "./browser.mjs";
 
 /** What the checks do with the view, and `asked`: the drafts that it sent. */
-function drafting(visitor) {
+export function drafting(visitor) {
   const { page } = visitor;
   const asked = [];
   page.on("request", (request) => request.url().endsWith("/api/draft") && asked.push(request.postDataJSON()));
@@ -37,7 +37,9 @@ function drafting(visitor) {
     await page.locator("option:checked", { hasText: `${id} (draft)` }).waitFor({ state: "attached", timeout: 5_000 });
   }
 
-  return { page, asked, button, undo, save, row, region, open, settled, copyAs };
+  const cells = async (name) => (await row(name).locator("th, td").allTextContents()).map((it) => it.trim());
+
+  return { page, asked, button, undo, save, row, region, open, settled, copyAs, cells };
 }
 
 /** Checks of servers whose tools have prefixes in lists: `git`, `mirror` with the same tools, and `files`. */
@@ -67,6 +69,21 @@ export async function draftPrefixed({ visitor, ask }) {
     await row(`${server}_${name}`).locator("td").first().click();
     await settled();
   }
+
+  await check("a draft waits for servers that start, and reads their lists once these have answered", async () => {
+    await open("standard");
+    const { servers, ...status } = await ask("/api/status");
+    const starting = servers.map((it, at) => (at === 0 ? { ...it, state: "starting", tools: undefined } : it));
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true, servers: starting } }));
+    await page.getByLabel("Description").first().fill("for those who wait");
+    await page.locator("#unready", { hasText: `${servers.length - 1} of ${servers.length} servers have answered` }).waitFor({ timeout: 10_000 });
+    equal(await save.isDisabled(), true, "whether it cannot be saved");
+    await page.getByText(`Not known yet: the tools of ${servers[0].name} (starting)`).waitFor({ timeout: 5_000 });
+    const read = page.waitForRequest((request) => request.url().endsWith("/api/catalog"), { timeout: 10_000 });
+    await page.unroute("**/api/status");
+    await read;
+    await undo.click();
+  });
 
   await check("a tool is found by the name that clients see, and its row has it", async () => {
     await open("standard", { q: "mirror_git_l*" });
@@ -156,11 +173,9 @@ export async function draftPrefixed({ visitor, ask }) {
 
 /** Runs the checks. `pressUntil` presses a key until a test holds in the page. */
 export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
-  const { page, asked, button, undo, save, row, region, open, settled, copyAs } = drafting(visitor);
+  const { page, asked, button, undo, save, row, region, open, settled, copyAs, cells } = drafting(visitor);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const bar = region("The draft as a whole");
-  const cells = async (name) => (await row(name).locator("th, td").allTextContents()).map((it) => it.trim());
-
   const totals = () => visitor.text(".totals strong");
 
   await check("a draft without changes costs what its variant costs", async () => {
@@ -178,7 +193,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     });
     await visitor.view("/now");
     await visitor.view("/draft?variant=few");
-    await page.getByText("Counting …").waitFor({ timeout: 5_000 });
+    await page.locator(".totals", { hasText: "Counting …" }).waitFor({ timeout: 5_000 });
     equal((await cells("git_log")).filter((_, at) => [0, 1, 4].includes(at)), ["git_log", "listed", "log"], "a row");
     await page.unrouteAll({ behavior: "wait" });
     await settled();
@@ -190,7 +205,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await row("git_diff").locator("td").first().click();
     await page.waitForFunction(() => [...document.querySelectorAll(".grid tbody tr")].some((it) => it.textContent.startsWith("git_diff") && it.textContent.includes("hidden")), null, { timeout: 2_000 });
     await settled();
-    equal(await cells("git_diff"), ["git_diff", "hidden", "–", before[3], "–"], "its row");
+    equal(await cells("git_diff"), ["git_diff", "hidden", "–", before[3], ""], "its row");
     equal(asked.at(-1).value.tools, { exclude: ["tool_*", "long-*", "git_diff"] }, "the rule");
     equal(await totals(), `${number((await ask("/api/draft", asked.at(-1))).tokens)} tokens`, "the tokens");
     await row("git_diff").locator("td").first().click();
@@ -257,7 +272,9 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await open("few", { q: "nothing" });
     const select = page.getByLabel("suggest one from what a client called");
     const names = await select.locator("option").evaluateAll((all) => all.map((it) => it.value));
-    equal(names, [...names].sort((a, b) => a.localeCompare(b)), "the names of clients");
+    const { clients } = await ask("/api/status");
+    const most = clients.filter((it) => it.calls > 0 && it.client.name).sort((a, b) => b.calls - a.calls);
+    equal(names[0], most[0].client.name, "the first of the clients, with most calls");
     const client = "claude-code";
     await select.selectOption(client);
     // The page reads the status every two seconds.
@@ -276,7 +293,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     const before = catalog.variants.find((it) => it.id === (drafted.value.from ?? catalog.baseline)).tokens;
     const [toolNoun, callNoun] = [tools === 1 ? "tool" : "tools", calls === 1 ? "call" : "calls"];
     const time = new Date(since * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-    const message = `${number(tools)} ${toolNoun}, from ${number(calls)} ${callNoun} since ${time}: ${number(before)} → ${number(tokens)} tokens`;
+    const message = `${number(tools)} ${toolNoun}, from ${number(calls)} ${callNoun} since ${time}; less than a day: look for what it lacks: ${number(before)} → ${number(tokens)} tokens`;
     equal(await visitor.text(".step p[role=status]"), message, "what it saves");
     await undo.click();
   });
@@ -405,7 +422,9 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     const sent = [];
     let answer = { status: 409, json: { error: "the file was changed since the page read it" } };
     let lastSave = null;
+    let isUnreadable = false;
     await page.route("**/api/variant?*", async (route) => {
+      if (isUnreadable) return route.fulfill({ status: 500, json: { error: "vary.yaml: permission denied" } });
       const response = await route.fetch();
       return route.fulfill({ json: { ...(await response.json()), lastSave } });
     });
@@ -417,12 +436,12 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await settled();
     await save.click();
     holds((await visitor.text("main .problem")).includes("was changed since"), "the reason is not there");
-    const unreadable = { status: 500, json: { error: "vary.yaml: permission denied" } };
-    await page.route("**/api/variant?*", (route) => route.fulfill(unreadable), { times: 1 });
+    isUnreadable = true;
     await button("Read the file again").click();
     await page.getByText("Vary.yaml: permission denied.").waitFor({ timeout: 5_000 });
     equal(await page.locator("main .problem").allInnerTexts(), ["The file cannot be read again. Vary.yaml: permission denied."], "what is wrong");
-    await button("Read the file again").click();
+    isUnreadable = false;
+    // The page reads it by itself, too.
     await page.getByText("The file cannot be read again.").waitFor({ state: "detached", timeout: 5_000 });
     await settled();
     answer = { json: { isUsed: true, outcome: "vary.yaml reloaded: <b>1 changed</b>" } };
@@ -511,7 +530,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds(await page.locator(".panel").getByLabel("list this tool").isDisabled(), "the box of its panel can be checked");
     await page.locator(".panel").getByText(`It is hidden: ${why}`).waitFor({ timeout: 5_000 });
     const note = page.getByRole("status").filter({ hasText: "stays hidden" });
-    for (const act of [() => row("git_commit").locator("td").first().click(), () => page.locator(".grid .group th").click(), () => button("List all").click()]) {
+    for (const act of [() => row("git_commit").locator("td").first().click(), () => page.locator(".grid .group th").click(), () => page.getByRole("button", { name: /^List (all|[1-9])/ }).click()]) {
       await visitor.view("/draft?variant=few");
       await visitor.view(`/draft?${new URLSearchParams({ variant: "read-only", q: "git_commit" })}`);
       await settled();
@@ -529,7 +548,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   await check("the heading of a server counts all of its tools, also where the list has some", async () => {
     await open("few", { q: "git_l*", state: "listed" });
-    equal(await page.locator(".grid .group").allInnerTexts(), ["git 6 of 6 tools"], "the heading");
+    equal((await page.locator(".grid .group :is(th, td)").allInnerTexts()).slice(0, 2).map((it) => it.trim()), ["git", "6 of 6"], "the heading");
     await visitor.view("/draft?variant=few&q=git_log&state=hidden");
     equal(await visitor.text(".step .empty"), "No tool matches. Clear the filter, choose all servers, or show all tools.", "what to do");
   });
@@ -629,6 +648,20 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     visitor.wanted(400);
   });
 
+  await check("the review of the arm of an experiment says that what was counted is of another list", async () => {
+    const warning = page.locator(".drafting").getByText("It is an arm of the experiment short-descriptions: what was counted so far is of another list.", { exact: true });
+    for (const [variant, expected] of [["few", 0], ["compact", 1]]) {
+      await open(variant);
+      equal(await warning.count(), 0, `before ${variant} is changed`);
+      await row("git_diff").locator("td").first().click();
+      await settled();
+      equal(await warning.count(), expected, `once ${variant} is changed`);
+      await page.locator(".drafting").getByText("It hides git_diff.", { exact: true }).waitFor({ timeout: 5_000 });
+      await undo.click();
+      await settled();
+    }
+  });
+
   await check("an error of the variant has the words of Vary, and the last figures stay", async () => {
     await open("few");
     const before = await totals();
@@ -643,8 +676,9 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     visitor.wanted(400);
   });
 
-  await check("the YAML and the diff of a draft can be copied", async () => {
+  await check("the YAML and the diff of a draft mark letters that look like others, and can be copied as they are", async () => {
     await open("few");
+    await page.getByLabel("Description", { exact: true }).fill("g\u0456t");
     await row("git_diff").locator("td").first().click();
     await settled();
     const { yaml, diff } = await ask("/api/draft", asked.at(-1));
@@ -656,6 +690,11 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.getByText("Copied.").nth(1).waitFor({ timeout: 5_000 });
     equal(await copied(), diff, "the diff");
     holds(diff.includes("+") && diff.includes("git_diff"), diff);
+    for (const [title, text] of [["YAML of the variant", yaml], ["What changes in the file", diff]]) {
+      holds(text.includes("g\u0456t") && (await region(title).innerText()).includes("gU+0456t"), text);
+    }
+    await undo.click();
+    await settled();
   });
 
   await check("a draft writes nothing, and no list changes", async () => {
@@ -694,28 +733,12 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     equal(await page.evaluate(() => sessionStorage.getItem("vary-drafts")), "[]", "what is stored of a draft that was discarded");
   });
 
-  await check("a draft of a variant that changed in the file before a reload is dropped with a sentence", async () => {
-    await open("few");
-    await row("git_diff").locator("td").first().click();
-    await settled();
-    await page.route("**/api/variant?id=few", async (route) => {
-      const response = await route.fetch();
-      return route.fulfill({ json: { ...(await response.json()), value: { tools: ["git_diff"] } } });
-    });
-    await page.reload();
-    await page.getByText("The file has changed: your unsaved draft of few is gone.").waitFor({ timeout: 10_000 });
-    await settled();
-    holds(await undo.isDisabled(), "there is a draft");
-    equal((await cells("git_diff"))[1], "listed", "the tool");
-    await page.unrouteAll({ behavior: "wait" });
-  });
-
-  await check("a link to a tool of a variant finds its row, with the focus on its box", async () => {
+  await check("a link to a tool of a variant opens it, with its row in sight", async () => {
     await open("few", { tool: "git:git_diff" });
-    equal([await page.getByLabel("Filter tools").inputValue(), await page.getByRole("combobox", { name: "Server", exact: true }).inputValue()], ["git_diff", "git"], "the filter");
-    const focused = await page.evaluate(() => [document.activeElement.innerText.trim(), document.activeElement.closest("tr").querySelector("th").innerText]);
-    equal(focused, ["listed", "git_diff"], "the cell with the focus, and its row");
-    await page.keyboard.press("Enter");
+    const panel = page.locator(".panel");
+    await panel.getByRole("heading", { name: "git_diff" }).waitFor({ timeout: 5_000 });
+    equal(await page.locator(".grid [aria-selected=true]").innerText(), "git_diff", "the row");
+    await panel.getByLabel("list this tool").uncheck();
     await settled();
     equal((await cells("git_diff"))[1], "hidden", "the tool");
     await undo.click();

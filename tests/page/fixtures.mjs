@@ -73,6 +73,12 @@ export function resultOf(name, given) {
   return { content: [{ type: "text", text: JSON.stringify(value, null, 2) }], structuredContent: value };
 }
 
+/** What the status has of these calls: those that failed or were refused, just now. */
+export const failuresOf = (calls) =>
+  calls.filter(({ outcome }) => ["error", "tool_error", "denied"].includes(outcome)).map(({ id, error, ...call }) => ({
+    ...call, error: error?.split("\n")[0], count: 1, at: Math.floor(Date.now() / 1000), isAnswered: !/ is down/.test(error),
+  }));
+
 /** The history of an experiment of two arms whose interval narrows until something is declared. */
 export function historyOf(length) {
   const begin = Math.floor(Date.now() / 1000) - 600 * length;

@@ -1,12 +1,15 @@
 // The checks of the list of calls: what narrows it, what leads to it, and what is known of calls that it has no more.
 
 import { Visitor, check, equal, holds, newAddress } from "./browser.mjs";
+import { failuresOf } from "./fixtures.mjs";
 
 /** The beginning of a minute of today, twenty minutes ago unless that was yesterday. */
 const MINUTE = Math.max(Math.floor(Date.now() / 60_000) - 20, new Date().setHours(0, 0, 0, 0) / 60_000) * 60;
 /** A minute as one writes it with its day, and as an address has it. */
 const WRITTEN = (seconds) => new Date(seconds * 1000).toLocaleString("sv").slice(0, 16);
 const ADDRESS = (seconds) => new Date(seconds * 1000).toISOString().replace(":00.000", "");
+/** Since when calls are kept, which has seconds in the last ten minutes only. */
+const SINCE = (seconds) => (Date.now() / 1000 - seconds < 600 ? new Date(seconds * 1000).toLocaleTimeString("en-GB") : HERE(seconds));
 const HERE = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 /** Calls by number, the latest last: the minute and second, and what differs from an ordinary call. */
@@ -35,7 +38,7 @@ export async function callHistory({ browser, address, token, status }) {
     const { page } = visitor;
     await page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls, auditFile } }));
     await page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body: "" }));
-    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, ...statusOf } }));
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, failures: failuresOf(calls), ...statusOf } }));
     await page.evaluate((view) => (location.hash = view), view);
     await page.reload();
     await page.waitForFunction(() => document.querySelector(".calls :is(.grid, .empty)"));
@@ -55,27 +58,90 @@ export async function callHistory({ browser, address, token, status }) {
   const hash = (page) => new URL(page.url()).hash;
 
   const busy = [...Array(1000)].map((_, at) => ({ ...recorded.at(-1), id: 2000 - at, at: MINUTE + 900 - at / 10 }));
-  await inPage("where only errors and refusals are kept, the list says that calls which succeeded are missing", async ({ page, shows }) => {
+  await inPage("a search that goes back to where only errors and refusals are kept says so above the rows, and in the chart", async ({ page, shows }) => {
     const gap = page.locator(".calls .recorded");
-    equal(await gap.count(), 1, "the sentences about older calls");
-    const since = new Date(busy.at(-1).at * 1000).toLocaleTimeString("en-GB");
-    holds((await gap.innerText()).startsWith(`Of the calls before ${since}, only errors and refusals are kept here: those that succeeded are missing.`), "the time");
+    equal(await gap.count(), 0, "the sentences about older calls without a filter");
+    const since = busy.at(-1).at;
     await page.getByLabel("Search calls").fill("delete_file");
     await shows(6);
-    holds((await gap.innerText()).includes("--tool delete_file"), "the command does not name the tool");
+    const said = await gap.innerText();
+    holds(said.startsWith(`Before ${SINCE(since)} only 100 errors and 100 refusals of all are kept.`) && said.includes("--tool delete_file"), said);
+    equal(await page.getByRole("button", { name: "Copy the command" }).count(), 1, "commands");
     await page.getByLabel("Search calls").fill("");
-    await page.getByRole("combobox", { name: "Time" }).selectOption({ index: 1 });
+    await page.getByLabel("At", { exact: true }).fill(`${WRITTEN(MINUTE)} to ${WRITTEN(MINUTE + 240)}`);
+    await page.keyboard.press("Enter");
+    await shows(6, 5, 4, 3);
+    const width = await page.locator(".axis .gap").evaluate((it) => parseFloat(it.style.width));
+    const bars = await page.locator(".axis a .back").evaluateAll((all) => all.map((it) => parseFloat(it.getAttribute("x"))));
+    holds(width > 50 && width < 100 && bars[0] < width && bars.at(-1) > width - 10, `not kept up to ${width} %, with bars at ${bars}`);
+    await page.getByLabel("At", { exact: true }).fill("");
+    await page.keyboard.press("Enter");
     await gap.waitFor({ state: "hidden", timeout: 5_000 });
+    await page.getByLabel("At", { exact: true }).fill(WRITTEN(MINUTE - 3_600));
+    await page.keyboard.press("Enter");
+    await gap.filter({ hasText: /^Vary started at [^.]*; nothing from before is here\.\s+Show them from the audit log\s*All of them:/ }).waitFor({ timeout: 5_000 });
   }, { calls: [...busy, ...recorded.filter(({ outcome }) => !["allowed", "cancelled"].includes(outcome))] });
 
-  const missed = { ...recorded[2], id: 9, server: undefined, target: "crm_find", outcome: "error", error: "server `crm` is down: it ended; it is tried again in 9 s" };
+  await inPage("the audit log shows what the filters want and is not kept, until they are others", async ({ page, shows, visitor }) => {
+    const queries = [];
+    const earlier = { ...recorded.at(-1), id: 1e12, at: MINUTE - 60, target: "delete_file" };
+    await page.route("**/api/recorded?*", (route) => {
+      queries.push(new URL(route.request().url()).searchParams);
+      return route.fulfill({ json: { calls: [earlier], isCut: true } });
+    });
+    await page.getByLabel("Search calls").fill("delete_file");
+    await shows(6);
+    await page.getByRole("button", { name: "Show them from the audit log" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".calls .grid tbody tr:has(td)").length === 2);
+    const row = page.locator(".calls .grid tbody tr:has(td)").last();
+    equal((await row.innerText()).split(/\s/)[0], new Date(earlier.at * 1000).toLocaleTimeString("en-GB"), "the call of the log");
+    const said = await visitor.text(".calls .recorded");
+    holds(said.startsWith(`Before ${SINCE(busy.at(-1).at)} 1 call of the audit log, the last ones; it has no texts of errors.`), said);
+    await page.getByRole("button", { name: "Show earlier ones" }).click();
+    await page.waitForFunction(() => document.querySelector(".calls .recorded").textContent.includes("2 calls"));
+    equal(queries.map((it) => [it.get("q"), Number(it.get("to"))]), [["delete_file", busy.at(-1).at], ["delete_file", earlier.at]], "what was asked for");
+    await row.locator("td").first().click();
+    await page.locator(".panel #call").waitFor({ timeout: 5_000 });
+    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByLabel("Search calls").fill("delete_f");
+    await shows(6);
+  }, { calls: [...busy, recorded[1]] });
+
+  await inPage("a call that Vary did not send on shows what decided that, and in its panel what the client read", async ({ page, visitor }) => {
+    const causes = await page.locator(".calls .grid .causes-of").allInnerTexts();
+    equal(causes.map((it) => it.trim()).slice(0, 2), ["by access[0]", "compact does not list it"], "the causes");
+    await open(page, "delete_file");
+    holds((await visitor.text(".panel")).includes("what the client read: the same as of a name that no server has"), await visitor.text(".panel"));
+  }, { calls: recorded.slice(1).map((it) => ({ ...it, ...(it.error === undefined && it.outcome === "denied" && { error: "server `crm` is down: it ended" }) })) });
+
+  const missed = { ...recorded[2], id: 9, server: "crm", target: "crm_find", outcome: "error", isUnknownTool: undefined, error: "server `crm` is down: it ended; it is tried again in 9 s" };
   const crm = { name: "crm", state: "down", since: 60, reason: "server `crm` is down: it ended", calls: { count: 0, errors: 0 } };
   await inPage("a server that is down shows whose calls did not reach it, and they are those of the server", async ({ visitor, page, shows }) => {
-    holds((await visitor.text(".server-problems")).includes("1 call did not reach it (show them), of claude-code 2 · ann"), await visitor.text(".server-problems"));
+    holds((await visitor.text(".server-problems")).includes("1 call did not reach it (show them), of claude-code 2 · ann; the last one at "), await visitor.text(".server-problems"));
     await page.locator(".server-problems").getByRole("link", { name: "show them" }).click();
     await shows(9);
     equal(hash(page), "#/now?server=crm&outcome=error", "the address");
-  }, { calls: [missed, ...recorded], statusOf: { ...AUDITED, servers: [crm] } });
+    const mayBe = page.locator(".server-problems").getByText("1 call of names that no server lists now may have meant it");
+    await mayBe.getByRole("link").click();
+    await shows(10);
+  }, { calls: [{ ...missed, id: 10, at: missed.at + 1, server: null, target: "find", isUnknownTool: true }, missed, ...recorded], statusOf: { ...AUDITED, servers: [crm] } });
+
+  const up = { ...crm, state: "up", reason: undefined };
+  await inPage("a server that was down a moment ago shows whose calls did not reach it, and counts them", async ({ page }) => {
+    await page.locator(".server-problems").getByText(/1 call did not reach it .*the last one at/).waitFor({ timeout: 5_000 });
+    await page.locator("tbody").getByRole("link", { name: "1: show errors of crm" }).waitFor({ timeout: 5_000 });
+  }, { calls: [{ ...missed, upstreamName: undefined }, ...recorded], statusOf: { ...AUDITED, servers: [up] } });
+
+  const unnamed = Array.from({ length: 3 }, (_, at) => ({ ...missed, id: 9 + at, server: undefined, client: undefined, variant: undefined, isUnknownTool: undefined, error: "the header Mcp-Session-Id is missing", principal: at ? "ann" : "bob" })).reverse();
+  await inPage("calls that name no client have a card by their error, with the people, and so has a row of the table by error", async ({ page, shows }) => {
+    const item = page.getByRole("list", { name: "clients that fail often" }).locator("li", { hasText: "name no client" });
+    const shown = (await item.innerText()).replaceAll(/\s+/g, " ");
+    holds(/^3 calls that name no client failed since .*\d\d:\d\d, of ann 2, bob 1 [\d:]{8}: the header Mcp-Session-Id is missing$/.test(shown), shown);
+    await page.getByText("By error").click();
+    await page.getByRole("region", { name: "Calls by error" }).getByRole("link", { name: "3: show calls of the header Mcp-Session-Id is missing" }).waitFor({ timeout: 5_000 });
+    await item.getByRole("link", { name: "3: show errors of no client" }).click();
+    await shows(11, 10, 9);
+  }, { calls: [...unnamed, ...recorded] });
 
   await inPage("an open call is in the address: Back closes it, reload opens it, and its link can be copied", async ({ page, visitor }) => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -102,7 +168,7 @@ export async function callHistory({ browser, address, token, status }) {
     await inPage(`the address of ${what} says that it is not kept any more`, async ({ visitor }) => {
       const shown = await visitor.text(".calls .problem");
       const command = `vary audit /var/log/vary/audit.jsonl --since ${ADDRESS(Number(key.split("-")[1])).replace("Z", ":00Z")}`;
-      holds(/^The call of .*\d\d:\d\d is not kept any more\. Older calls: /.test(shown) && shown.includes(`${command} reads them from the audit log.`), shown);
+      holds(/^The call of .*\d\d:\d\d is not kept any more\. All of them: /.test(shown) && shown.includes(command), shown);
     }, { view: `/now?call=${key}` });
   }
 
@@ -139,6 +205,10 @@ export async function callHistory({ browser, address, token, status }) {
     }
     await page.getByRole("combobox", { name: "Time" }).selectOption({ label: "the last hour" });
     equal(await field.inputValue(), "", "the field");
+    await write("2026-11-28 14:05");
+    const early = await visitor.text(".calls .recorded");
+    holds(/^Vary started at .*\d\d:\d\d; nothing from before is here\.\s+Show them from the audit log\s+All of them: vary audit /.test(early), early);
+    equal(await visitor.text(".calls p.empty"), "The list begins when Vary started. Clear the filters", "the empty list");
   });
 
   await inPage("a bar of the time axis has the calls of its minute, and leads to them by mouse and keyboard", async ({ page, shows }) => {
@@ -202,11 +272,9 @@ export async function callHistory({ browser, address, token, status }) {
   });
 
   await inPage("the numbers above are those of the lists that they lead to", async ({ page, shows, visitor }) => {
-    holds((await visitor.text(".tiles")).includes("3 of 7"), "they are not in the tile");
-    await page.getByRole("link", { name: "3: show errors of the last hour", exact: true }).click();
+    holds((await visitor.text(".tiles")).includes("3 of 7"), await visitor.text(".tiles"));
+    await page.getByRole("link", { name: "3: show errors since" }).click();
     await shows(5, 4, 3);
-    await page.getByRole("link", { name: "7: show calls of the last hour" }).click();
-    await shows(7, 6, 5, 4, 3, 2, 1);
   });
 
   await inPage("the tools of the list are below it with who called them, and lead to their calls", async ({ page, shows, visitor }) => {
@@ -224,16 +292,16 @@ export async function callHistory({ browser, address, token, status }) {
 
   await inPage("an empty list says since when there is none, and where earlier calls are", async ({ visitor }) => {
     const shown = await visitor.text(".calls .empty");
-    holds(/^No call since Vary started at .*\d\d:\d\d\. .* Older calls: vary audit '\/srv\/the log\.jsonl' reads them/.test(shown), shown);
+    holds(/^No call since Vary started at .*\d\d:\d\d\. .* All of them: vary audit '\/srv\/the log\.jsonl'/.test(shown), shown);
   }, { calls: [], auditFile: "/srv/the log.jsonl" });
 
   const notes = {
-    "where the audit log is not a file that one may know": [AUDITED, "Older calls are where audit in the configuration sends them."],
-    "without an audit log": [{ audit: undefined }, "To keep older calls, set audit: {to: file /var/log/vary/audit.jsonl} in the configuration."],
+    "where the audit log is not a file that one may know": [AUDITED, "All of them are where audit in the configuration sends them."],
+    "without an audit log": [{ audit: undefined }, "To keep all of them, set audit: {to: file /var/log/vary/audit.jsonl} in the configuration."],
   };
   for (const [where, [statusOf, expected]] of Object.entries(notes)) {
     await inPage(`${where}, the end of the list says what to do`, async ({ visitor }) => {
-      const shown = await visitor.text(".calls .choices.note");
+      const shown = await visitor.text(".calls .older");
       holds(shown.endsWith(expected), shown);
     }, { auditFile: null, statusOf });
   }
@@ -243,20 +311,21 @@ export async function callHistory({ browser, address, token, status }) {
     equal(await cell.textContent(), "git_log disk full", "the cell");
   });
 
+  const seen = { ...AUDITED, clients: [{ client: { name: "claude-code", version: "2" }, variant: "compact", reason: "rule", requests: 9, calls: 6, last: MINUTE }] };
   await inPage("a client that fails often is above the calls, and leads to its errors", async ({ page, shows }) => {
-    const item = page.getByRole("list", { name: "clients that fail often" }).locator("li", { hasText: "claude-code" });
+    const item = page.getByRole("list", { name: "clients that fail often" }).locator("li", { hasText: "client claude-code" });
     const shown = (await item.innerText()).replaceAll("\u00A0", " ");
-    holds(/^client claude-code failed 3 of 6 calls in the last hour \(50 %\)\n.* Unknown tool: gone$/.test(shown), shown);
+    holds(/^client claude-code failed 3 of 6 calls since .*\d\d:\d\d \(50 %\): git_log 2, gone 1\n[\d:]{8}: Vary answered: the variant does not list this tool\n1 time: Unknown tool: says the server\n1 time: disk full$/.test(shown), shown);
     await item.getByRole("link", { name: "3: show errors of claude-code" }).click();
     await shows(5, 4, 3);
-    equal(hash(page), "#/now?client=claude-code&outcome=error&minutes=60", "the address");
-  });
+    equal(hash(page), "#/now?outcome=error&client=claude-code", "the address");
+  }, { statusOf: seen });
 
   const twice = recorded.map((call) => ([3, 4].includes(call.id) ? { ...call, error: "no such file\nat line 1" } : call));
   await inPage("of a client that fails often, the most frequent error is shown", async ({ page }) => {
-    const last = page.getByRole("list", { name: "clients that fail often" }).locator(".last");
-    equal(await last.innerText(), `${new Date((MINUTE + 90) * 1000).toLocaleTimeString("en-GB")} no such file (2 of them)`, "its error");
-  }, { calls: twice });
+    const last = page.getByRole("list", { name: "clients that fail often" }).locator("li", { hasText: "client claude-code" }).locator(".last").first();
+    holds(/^[\d:]{8}, 2 times: no such file$/.test(await last.innerText()), await last.innerText());
+  }, { calls: twice, statusOf: seen });
 
   const focused = (page) => page.evaluate(() => document.activeElement.closest("tr")?.innerText.split(/\s/)[0] ?? document.activeElement.localName);
   const time = (id) => new Date(recorded.find((it) => it.id === id).at * 1000).toLocaleTimeString("en-GB");
@@ -265,6 +334,7 @@ export async function callHistory({ browser, address, token, status }) {
   const growing = [...recorded];
   await inPage("beside an open call the keys of a list open its neighbours, and Escape returns to its row though calls came", async ({ page, visitor }) => {
     await open(page, "read_file");
+    await isOpen(page, 2);
     for (const [key, id] of [["ArrowUp", 3], ["k", 4], ["j", 3], ["ArrowDown", 2], ["j", 1], ["j", 1], ["k", 2]]) {
       await page.keyboard.press(key);
       await isOpen(page, id);
@@ -334,9 +404,9 @@ export async function callHistory({ browser, address, token, status }) {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy the command" }).click();
     await page.getByText("Copied.").waitFor({ timeout: 5_000 });
-    const command = "vary audit /var/log/vary/audit.jsonl --who ann --client 'it'\\''s' --since 2026-11-29T09:31:00Z";
+    const command = "vary audit /var/log/vary/audit.jsonl --who ann --client 'it'\\''s' --since 2026-11-29T09:31:00Z --until 2026-11-29T09:32:00Z";
     equal(await page.evaluate(() => navigator.clipboard.readText()), command, "the copied text");
-    equal(await page.locator(".calls .choices.note code").innerText(), command, "the text");
+    equal(await page.locator(".calls .recorded code").innerText(), command, "the text");
   }, { view: `/now?${new URLSearchParams({ person: "ann", client: "it's", from: "2026-11-29T09:31Z", q: "x", tool: "a\u202Eb" })}` });
 
   const slow = [{ ...recorded[0], outcome: "allowed", durationMs: 9_128, waitedMs: 9_070, serverMs: 51.4 }];
@@ -348,20 +418,41 @@ export async function callHistory({ browser, address, token, status }) {
 
   const use = (version, variant, calls) => ({ client: { name: "claude-code", version }, variant, reason: "rule", rule: "clients[0]", requests: 9, calls, last: MINUTE });
   const versions = recorded.map((it) => (it.id === 3 ? { ...it, client: { name: "claude-code", version: "3" } } : it));
-  await inPage("the numbers of a client lead to the calls of its version and variant, and say which period they have", async ({ page, shows }) => {
-    const table = page.getByRole("region", { name: "Clients", exact: true });
-    const rows = await table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [0, 1, 3, 4].map((at) => row.children[at].textContent)));
-    equal(rows, [["claude-code 2", "compact", "5", "2"], ["claude-code 3", "compact", "1", "1"]], "the rows");
-    equal(await page.locator("h2", { hasText: /^Clients/ }).locator(".mark").allTextContents().then((all) => all.at(-1)), ", failed in the last hour", "the period");
-    const [needed, width] = await table.evaluate((it) => [it.scrollWidth, it.clientWidth]);
-    holds(needed <= width, `the table needs ${needed} pixels of ${width}`);
-    await table.getByRole("link", { name: "1: show calls of claude-code 3" }).click();
+  const ofVersions = failuresOf(versions);
+  const table = (page) => page.getByRole("region", { name: "Clients", exact: true });
+  const cells = (page) => table(page).locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.children].slice(0, -1).map((it) => it.textContent)));
+  await inPage("the numbers of a client lead to the calls of its version and variant, and count since the start, too, what has left the list", async ({ page, shows }) => {
+    equal(await cells(page), [["claude-code 2", "compact", "5", "2"], ["claude-code 3", "compact", "1", "41"]], "the rows");
+    holds(/ since .*\d\d:\d\d$/.test(await page.locator("h2", { hasText: /^Clients/ }).textContent()), "the period");
+    await table(page).getByRole("link", { name: "1: show calls of claude-code 3" }).click();
     await shows(3);
     await page.goBack();
-    await table.getByRole("link", { name: "2: show errors of claude-code 2" }).click();
+    await table(page).getByRole("link", { name: "2: show errors of claude-code 2" }).click();
     await shows(5, 4);
-    equal(hash(page), "#/now?client=claude-code&version=2&variant=compact&reason=rule&outcome=error&minutes=60", "the address");
-  }, { calls: versions, statusOf: { clients: [use("2", "compact", 5), use("3", "compact", 1)], people: [] } });
+    equal(hash(page), "#/now?client=claude-code&version=2&variant=compact&reason=rule&outcome=error", "the address");
+  }, { calls: versions, statusOf: { failures: [...ofVersions, { ...ofVersions.find(({ client }) => client.version === "3"), error: "of before", count: 40 }], clients: [use("2", "compact", 5), use("3", "compact", 1)], people: [] } });
+
+  const savingsOf = (...people) => ({ ...status.savings, clients: people.map((person) => ({ client: "claude-code", person, with: 1, without: 2 })) });
+  const people = ["ann", "ann", "bob", "carol", "dave", "erin"].map((principal, at) => ({ ...recorded[5], id: 9 - at, principal }));
+  const person = { person: "ann", requests: 9, calls: 9, refused: 0, tokens: 0, last: MINUTE };
+  const long = { ...use("2026.11.29-nightly", "a-variant-with-a-long-name", 0), client: { name: "<b>evil</b>\u202E" + "n".repeat(180), version: "2026.11.29-nightly" } };
+  for (const width of [1440, 1920]) {
+    await inPage(`at ${width} pixels, clients have their people, and nothing is out of sight`, async ({ page, shows }) => {
+      equal((await cells(page)).at(-1), ["claude-code 2", "ann, bob, carol, dave, erin", "compact", "6", "0"], "the row");
+      for (const name of ["Clients", "Servers"]) {
+        const [needed, room] = await page.getByRole("region", { name, exact: true }).evaluate((it) => [it.scrollWidth, it.clientWidth]);
+        holds(needed <= room, `${name} needs ${needed} pixels of ${room}`);
+      }
+      await table(page).getByRole("link", { name: "ann" }).click();
+      await shows(9, 8);
+    }, { calls: people, viewport: { width, height: 900 }, statusOf: { clients: [long, use("2", "compact", 6)], people: [person], savings: savingsOf("ann", "bob", "carol", "dave", "erin") } });
+  }
+
+  await inPage("a client of which no call is kept has the person of its savings, and its link chooses that", async ({ page }) => {
+    equal(await cells(page), [["claude-code 2", "ann", "compact", "6", "0"]], "the row");
+    const address = await table(page).getByRole("link", { name: "claude-code" }).first().getAttribute("href");
+    holds(address.includes("person=ann"), address);
+  }, { calls: recorded.slice(0, 1), statusOf: { clients: [use("2", "compact", 6)], people: [person], savings: savingsOf("ann") } });
 
   await inPage("the chart has the colours of the list, and no empty hour", async ({ page, visitor }) => {
     const [inChart, inList] = await page.evaluate(() => [getComputedStyle(document.querySelector(".axis .denied")).fill, getComputedStyle(document.querySelector(".outcome.denied")).color]);
@@ -370,12 +461,6 @@ export async function callHistory({ browser, address, token, status }) {
     const from = await page.locator(".axis a").first().evaluate((it) => parseFloat(it.querySelector("rect").getAttribute("x")));
     equal(from, 60, "where the first of four minutes begins, in percent");
   });
-
-  const many = Array.from({ length: 1_000 }, (_, at) => ({ ...recorded[0], id: 2_000 - at, at: Date.now() / 1000 - 100 - at / 10 }));
-  await inPage("a period that is shorter since there were too many calls says why", async ({ visitor }) => {
-    const shown = await visitor.text(".tiles");
-    holds(shown.includes("calls failed in the last minute: the history holds 1,000 calls"), shown);
-  }, { calls: many });
 
   const down = (at) => ({ name: `server-${at}`, state: "down", since: 9, reason: "refused", calls: { count: 0, errors: 0 } });
   await inPage("of many servers and problems the first ones are shown, and all on demand", async ({ page }) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::class::{AccessClass, RuleIndex};
-use crate::decision::{Decision, HiddenBy};
+use crate::decision::{Decision, HiddenBy, Verdict};
 use crate::item::{Item, ItemKind, ItemPattern};
 use crate::policy::AccessPolicy;
 use crate::rule::AccessRule;
@@ -118,6 +118,34 @@ impl AccessPolicy {
     }
 }
 
+impl ItemReport {
+    /// The rules by which calls have this verdict, that which decides first. Of the others, those that could have denied an
+    /// allowed call, or allowed a denied one, do not apply to it. Without a verdict, all that take part.
+    pub fn reasons_of(&self, verdict: Option<&Verdict>) -> Vec<String> {
+        let Some(verdict) = verdict else {
+            return self.reasons.iter().map(ToString::to_string).collect();
+        };
+        let (decides, is_denied) = match verdict {
+            Verdict::Allowed(rule) | Verdict::NeedsScopes(rule) => (Some(*rule), false),
+            Verdict::Denied(denial) => (denial.rule, true),
+        };
+        let (first, others): (Vec<_>, Vec<_>) = self
+            .reasons
+            .iter()
+            .partition(|reason| Some(reason.rule) == decides && reason.denies == is_denied);
+        let in_vain = others
+            .into_iter()
+            .filter(|reason| reason.denies != is_denied && (decides.is_none() || !is_denied));
+        let in_vain =
+            in_vain.map(|reason| format!("{} (does not apply: {})", reason.label, reason.effect()));
+        first
+            .into_iter()
+            .map(ToString::to_string)
+            .chain(in_vain)
+            .collect()
+    }
+}
+
 impl AccessReport {
     /// The rules that apply, each with its `when`.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
@@ -156,22 +184,29 @@ impl fmt::Display for ItemReport {
 /// The rule and its part, such as `access[0] (allow git_*, scopes repo:write)`.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.label, self.effect())
+    }
+}
+
+impl Reason {
+    /// What its rule does with the item, such as `allow git_*, scopes repo:write`.
+    fn effect(&self) -> String {
         let effect = if self.denies { "deny" } else { "allow" };
-        write!(f, "{} ({effect} {}", self.label, self.pattern)?;
+        let mut text = format!("{effect} {}", self.pattern);
         if !self.scopes.is_empty() {
-            write!(f, ", scopes {}", self.scopes.join(" "))?;
+            text += &format!(", scopes {}", self.scopes.join(" "));
         }
         if let Some(condition) = &self.condition {
-            write!(f, ", if {condition}")?;
+            text += &format!(", if {condition}");
         }
-        f.write_str(")")
+        text
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Expression, Presence, Principal, When};
+    use crate::{Denial, Expression, Presence, Principal, When};
     use mcp_vary_view::{Rule, ToolHints};
 
     fn all(pattern: &str) -> [ItemPattern; 1] {
@@ -224,5 +259,39 @@ mod tests {
         assert_eq!(found, (ItemKind::Tool, "git_log", "s"));
         assert!(first.decision.is_visible());
         assert_eq!(first.reasons[0].label, "access[0]");
+    }
+
+    #[test]
+    fn the_rule_that_decides_comes_first_and_what_could_have_decided_does_not_apply() {
+        let for_one =
+            |key: &str| Expression::compile(&format!("principal.key == '{key}'")).unwrap();
+        let policy = AccessPolicy::new([
+            anyone().with_allow(all("*")).with_name("all"),
+            anyone()
+                .with_deny(all("drop"))
+                .with_condition(for_one("ann"))
+                .with_name("no drop"),
+            anyone()
+                .with_allow(all("mail"))
+                .with_condition(for_one("ann"))
+                .with_name("mail"),
+        ]);
+        let policy = policy.unwrap();
+        let anonymous = Principal::anonymous();
+        let class = policy.class_of(&anonymous);
+        let tool = Item::tool("drop", "drop", "s", ToolHints::default(), false);
+        let report = policy.explain(&class, [&tool]);
+        let [all, no_drop] = [0, 1].map(|index| report.items[0].reasons[1 - index].rule);
+        let reasons = |verdict| report.items[0].reasons_of(Some(&verdict));
+        let allowed = [
+            "all (allow *)",
+            "no drop (does not apply: deny drop, if principal.key == 'ann')",
+        ];
+        assert_eq!(reasons(Verdict::Allowed(all)), allowed);
+        let denial = |rule| Verdict::Denied(Denial { rule, error: None });
+        let denied = ["no drop (deny drop, if principal.key == 'ann')"];
+        assert_eq!(reasons(denial(Some(no_drop))), denied);
+        assert_eq!(reasons(denial(None)), ["all (does not apply: allow *)"]);
+        assert_eq!(report.items[0].reasons_of(None).len(), 2);
     }
 }

@@ -107,7 +107,8 @@ pub struct ExplainedTool {
     pub name: String,
     /// Its name for the client, or all that hides it.
     pub shown: Result<String, Vec<HiddenTool>>,
-    /// The access rules that decided, each with what matches, and with scopes and expressions that decide at each call.
+    /// The access rules that decided, each with what matches, and with scopes and expressions that decide at each call. Where
+    /// those decide the same for each call, the rule by which they do comes first.
     pub rules: Vec<String>,
     /// Whether access rules allow each call of it; `None` without such rules, and if the arguments decide.
     pub is_allowed: Option<bool>,
@@ -123,6 +124,8 @@ pub struct HiddenTool {
     pub rule: Option<String>,
     /// A sentence.
     pub detail: String,
+    /// Whether an entry for the tool in `tools` of the variant would not show it either.
+    pub is_locked: bool,
 }
 
 impl Gateway {
@@ -345,16 +348,19 @@ impl<'a> Question<'a> {
         let tools = self.merged_tools(catalog).map(|(item, server)| {
             let decided = items.next();
             let by_access = decided.and_then(hidden_by_access);
-            let reasons = decided.into_iter().flat_map(|report| &report.reasons);
+            let verdict =
+                decided.and_then(|report| self.verdict(item, server, report, &config.variant.id));
+            let reasons = decided.map(|report| report.reasons_of(verdict.as_ref()));
             let tool = shown.get(&(server, &*item.item_ref.upstream_name));
-            let by_variant = |detail: String| HiddenTool {
+            let by_variant = |detail: String, is_locked| HiddenTool {
                 by: "variant",
                 rule: Some(config.variant.id.to_string()),
                 detail,
+                is_locked,
             };
             let left_out = || {
                 let reason = config.why_hidden(item, server)?;
-                Some(by_variant(reason.detail))
+                Some(by_variant(reason.detail, reason.is_locked))
             };
             let other = "it lists another tool under this name, or the list of another server";
             ExplainedTool {
@@ -364,25 +370,25 @@ impl<'a> Question<'a> {
                     (None, Some(shown)) => Ok((*shown).to_owned()),
                     (Some(hidden), _) => Err(iter::once(hidden).chain(left_out()).collect()),
                     (None, None) => {
-                        let why = left_out().unwrap_or_else(|| by_variant(other.to_owned()));
+                        let why = left_out().unwrap_or_else(|| by_variant(other.to_owned(), true));
                         Err(vec![why])
                     }
                 },
-                rules: reasons.map(ToString::to_string).collect(),
-                is_allowed: decided
-                    .and_then(|report| self.is_allowed(item, server, report, &config.variant.id)),
+                rules: reasons.unwrap_or_default(),
+                is_allowed: verdict.map(|verdict| matches!(verdict, Verdict::Allowed(_))),
             }
         });
         tools.collect()
     }
 
-    fn is_allowed(
+    /// What access rules decide on each call of a tool; `None` without rules, and if the arguments decide.
+    fn verdict(
         &self,
         item: &Item,
         server: &str,
         report: &ItemReport,
         variant: &VariantId,
-    ) -> Option<bool> {
+    ) -> Option<Verdict> {
         let access = self.snapshot.config.access.as_ref()?;
         let anonymous = Principal::anonymous();
         let is_trusted = access.trusted_annotations.contains(server);
@@ -392,8 +398,7 @@ impl<'a> Question<'a> {
             variant,
             arguments: None,
         };
-        let verdict = access.policy.check_all(&report.decision, &call)?;
-        Some(matches!(verdict, Verdict::Allowed(_)))
+        access.policy.check_all(&report.decision, &call)
     }
 
     /// The tools that are asked about as they are merged, each with its server.
@@ -420,6 +425,7 @@ fn hidden_by_access(item: &ItemReport) -> Option<HiddenTool> {
             Some(reason) => format!("the rule `{}` denies it: {}", reason.label, reason.pattern),
             None => "no access rule that applies to the client allows it".to_owned(),
         },
+        is_locked: true,
     })
 }
 

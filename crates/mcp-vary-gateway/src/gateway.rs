@@ -24,6 +24,7 @@ use tokio_util::sync::DropGuard;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
+use mcp_vary_observation::failed_calls::FailedCalls;
 use mcp_vary_observation::finished_call::FinishedCall;
 use mcp_vary_observation::request_feed::{RequestWatch, Viewer};
 use mcp_vary_observation::savings::Cost;
@@ -357,6 +358,11 @@ impl Gateway {
     /// refused calls.
     pub fn last_calls(&self) -> Vec<FinishedCall> {
         self.services.observers.feed.last_calls()
+    }
+
+    /// The calls that failed or were refused since the start, by whose they are and what came of them.
+    pub fn failed_calls(&self) -> Vec<FailedCalls> {
+        self.services.observers.feed.failed_calls()
     }
 
     /// Watches the calls of clients as they end; `None` if as many watch as can, or as many windows of this `viewer` are

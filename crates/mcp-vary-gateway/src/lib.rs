@@ -104,6 +104,7 @@ pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 pub use mcp_vary_catalog::server_changes::{ChangeSubject, SeenChange, ServerChange};
 pub use mcp_vary_catalog::tool_listing::VariantTool;
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
+pub use mcp_vary_observation::failed_calls::{FailedCalls, Failure};
 pub use mcp_vary_observation::finished_call::{
     CallSource, CallTarget, FinishedCall, WatchedClient,
 };

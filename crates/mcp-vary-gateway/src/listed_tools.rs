@@ -68,12 +68,20 @@ impl Gateway {
         hidden.collect()
     }
 
-    /// The parts of this configuration of a variant that match nothing that the servers list now; none if a server that may
-    /// have it is down.
-    pub fn unmatched_of_variant(&self, config: &VariantConfig) -> Vec<ViewDiagnostic> {
+    /// What is wrong with a variant of this configuration, by the lists that servers have now: parts that match nothing, unless a
+    /// server that may have it is down, and tools that cannot be shown as it wants.
+    pub fn mistakes_in_variant(&self, config: &VariantConfig) -> Vec<ViewDiagnostic> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
-        catalog.unmatched_parts(config)
+        let mut mistakes = catalog.unmatched_parts(config);
+        if let Some(lists) = catalog.lists.get(&ListKind::Tools) {
+            let view = View::new(config, &lists.merged, &lists.layout, None, &[]);
+            let diagnostics = view.diagnostics.iter();
+            let others = diagnostics.filter(|found| !mistakes.contains(found));
+            let others: Vec<_> = others.cloned().collect();
+            mistakes.extend(others);
+        }
+        mistakes
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::hash::Hash;
+use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +12,7 @@ use mcp_vary_audit::{Outcome, Record};
 use mcp_vary_base::lock::ScopedLock;
 use tokio::time::Instant;
 
+use crate::failed_calls::FailureCounts;
 use crate::finished_call::{CallSource, CallTarget, FinishedCall, RecordedSource, RecordedTarget};
 use crate::request_line::milliseconds;
 
@@ -33,6 +34,16 @@ pub(crate) struct CallHistory {
     calls: Rings,
     errors: Rings,
     refusals: Rings,
+    /// Those of both since the start.
+    pub(crate) failures: FailureCounts,
+    sources: KnownSources,
+}
+
+/// Who called, in several parts by what tells most of them apart, so that no lock is one of all calls.
+#[derive(Debug, Default)]
+struct KnownSources {
+    hash: RandomState,
+    parts: [ScopedLock<Known<CallSource>>; RINGS],
 }
 
 /// Calls, spread over several rings in turns, so that no lock is one of all calls.
@@ -49,7 +60,6 @@ struct Ring {
     calls: VecDeque<FinishedCall>,
     bytes: usize,
     targets: Known<CallTarget>,
-    sources: Known<CallSource>,
 }
 
 /// Values that calls share.
@@ -95,12 +105,14 @@ impl CallHistory {
             Outcome::Allowed | Outcome::Cancelled => None,
         };
         let has_copy = is_watched || separate.is_some();
+        let source = self.sources.value(&RecordedSource(call.record));
         let mut ring = self.calls.ring(id).lock();
-        let finished = ring.finished(id, call);
+        let finished = ring.finished(id, call, source);
         let copy = has_copy.then(|| finished.clone());
         ring.push(finished, MOST_CALLS / RINGS, MOST_CALL_BYTES / RINGS);
         drop(ring);
         if let Some((rings, copy)) = separate.zip(copy.as_ref()) {
+            self.failures.count(copy);
             let mut ring = rings.ring(rings.next_number()).lock();
             let bytes = MOST_SEPARATE_BYTES / RINGS;
             ring.push(copy.clone(), MOST_SEPARATE / RINGS, bytes);
@@ -137,18 +149,25 @@ impl Rings {
     }
 }
 
+impl KnownSources {
+    fn value(&self, recorded: &RecordedSource<'_>) -> Arc<CallSource> {
+        let [first, ..] = &self.parts;
+        let part = self.hash.hash_one(recorded) as usize % RINGS;
+        let mut known = self.parts.get(part).unwrap_or(first).lock();
+        known.value(recorded, CallSource::size)
+    }
+}
+
 impl Ring {
     /// The call that ended, with what it shares with others.
-    fn finished(&mut self, id: u64, call: EndedCall<'_>) -> FinishedCall {
+    fn finished(&mut self, id: u64, call: EndedCall<'_>, source: Arc<CallSource>) -> FinishedCall {
         let record = call.record;
         let target = RecordedTarget::new(record, call.server);
         FinishedCall {
             id,
             ended: call.ended,
             target: self.targets.value(&target, CallTarget::size),
-            source: self
-                .sources
-                .value(&RecordedSource(record), CallSource::size),
+            source,
             arguments: call.arguments,
             outcome: record.outcome,
             code: record.code,
@@ -159,12 +178,14 @@ impl Ring {
             server_ms: record.upstream_duration.map(milliseconds),
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
+            size: 0,
         }
+        .sized()
     }
 
     /// Adds a call, unless it alone takes more than `max_bytes`, and removes the oldest ones that then are too many.
     fn push(&mut self, call: FinishedCall, max_calls: usize, max_bytes: usize) {
-        let size = call.size();
+        let size = call.size;
         if size > max_bytes {
             return;
         }
@@ -172,7 +193,7 @@ impl Ring {
             let Some(oldest) = self.calls.pop_front() else {
                 break;
             };
-            self.bytes -= oldest.size();
+            self.bytes -= oldest.size;
         }
         self.bytes += size;
         self.calls.push_back(call);
@@ -214,8 +235,8 @@ const MOST_SEPARATE: usize = 100;
 const MOST_SEPARATE_BYTES: usize = 512 << 10;
 /// The locks that calls share. Of [`MOST_CALLS`] and [`MOST_SEPARATE`] it is a divisor.
 const RINGS: usize = 4;
-/// The values of a kind that a ring knows, and the bytes of the largest: those of all rings of a list at most 1 MiB.
-const MOST_KNOWN: usize = 256;
+/// The values of a kind that a ring or part knows, and the bytes of the largest: those of a list at most 2 MiB.
+const MOST_KNOWN: usize = 512;
 const LARGEST_KNOWN: usize = 512;
 
 #[cfg(test)]
@@ -318,7 +339,7 @@ mod tests {
             push(&history, Outcome::Error, Some("x".repeat(10_000)));
         }
         let stayed = history.latest();
-        let bytes: usize = stayed.iter().map(FinishedCall::size).sum();
+        let bytes: usize = stayed.iter().map(|call| call.size).sum();
         assert!(bytes <= MOST_CALL_BYTES, "{bytes}");
         assert!(bytes > MOST_CALL_BYTES - RINGS * 20_000, "{bytes}");
         push(

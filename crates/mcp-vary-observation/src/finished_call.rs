@@ -5,10 +5,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use indexmap::Equivalent;
-use mcp_vary_audit::{LongText, Outcome, Record, Target, TargetKind, Text};
+use mcp_vary_audit::{LongText, Outcome, Record, Target, TargetKind, Text, Transport};
+use mcp_vary_wire::revision::Era;
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
+use crate::origin::revisions_of;
 use crate::request_line::without_secrets;
 
 /// A call that has ended. It has no result but the text of an error, and nothing of a URI that may be a secret.
@@ -48,6 +50,9 @@ pub struct FinishedCall {
     pub bytes_in: Option<u64>,
     /// The length of the response.
     pub bytes_out: Option<u64>,
+    /// The bytes of memory that it takes, with all of what it may share with others.
+    #[serde(skip)]
+    pub(crate) size: usize,
 }
 
 /// What a call is about.
@@ -66,12 +71,17 @@ pub struct CallTarget {
 }
 
 /// Who sent a call, and what was decided about it.
-#[derive(Debug, Eq, PartialEq, Serialize)]
+#[derive(Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallSource {
     /// The program that the client says it is.
     pub client: Option<WatchedClient>,
+    /// The protocol revisions of its era.
+    #[serde(serialize_with = "revisions")]
+    pub era: Option<Era>,
+    /// How it is connected.
+    pub transport: Option<Transport>,
     /// The name that the operator gave to the person, or else an id that reveals no name.
     pub principal: Option<Text>,
     /// The variant that it ran under.
@@ -95,11 +105,17 @@ pub struct WatchedClient {
 }
 
 impl FinishedCall {
-    /// The bytes of memory that it takes, with all of what it may share with others.
-    pub(crate) fn size(&self) -> usize {
+    /// Whether the server failed, or the tool reported that it did.
+    pub const fn has_failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Error | Outcome::ToolError)
+    }
+
+    /// With its size, which is computed once: what it shares is in none of the processor's caches when it leaves.
+    pub(crate) fn sized(self) -> Self {
         let copied = [&self.arguments, &self.error].into_iter().flatten();
         let copied: usize = copied.map(String::len).sum();
-        size_of::<Self>() + copied + self.target.size() + self.source.size()
+        let size = size_of::<Self>() + copied + self.target.size() + self.source.size();
+        Self { size, ..self }
     }
 }
 
@@ -234,6 +250,7 @@ impl Equivalent<Arc<CallSource>> for RecordedSource<'_> {
             && of_variant.map(|variant| &variant.reason) == known.reason.as_ref()
             && of_variant.and_then(|variant| variant.rule.as_ref()) == known.variant_rule.as_ref()
             && self.0.rule == known.rule
+            && (self.0.era, self.0.transport) == (known.era, known.transport)
     }
 }
 
@@ -246,6 +263,8 @@ impl From<&RecordedSource<'_>> for CallSource {
                 name: client.name.clone(),
                 version: client.version.clone(),
             }),
+            era: record.era,
+            transport: record.transport,
             principal: recorded.principal().cloned(),
             variant: variant.map(|variant| variant.id.clone()),
             reason: variant.map(|variant| variant.reason.clone()),
@@ -264,6 +283,14 @@ pub(crate) const fn is_uri(kind: TargetKind) -> bool {
     matches!(kind, TargetKind::Resource | TargetKind::Skill)
 }
 
-fn shared<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+#[expect(clippy::ref_option, reason = "serde passes the field")]
+fn revisions<S: Serializer>(era: &Option<Era>, serializer: S) -> Result<S::Ok, S::Error> {
+    era.map(revisions_of).serialize(serializer)
+}
+
+pub(crate) fn shared<T: Serialize, S: Serializer>(
+    value: &Arc<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     value.as_ref().serialize(serializer)
 }

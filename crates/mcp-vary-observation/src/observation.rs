@@ -13,16 +13,17 @@ use mcp_vary_metrics::{
 use mcp_vary_traces::{CallSpan, Outcome, RequestSpan, Tracer, Upstream};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
-use mcp_vary_wire::revision::{Era, Revision};
+use mcp_vary_wire::revision::Revision;
 use serde_json::Value;
 
 use crate::audit_service::AuditService;
 use crate::call_counters::CountedCall;
+use crate::origin::revisions_of;
 use crate::outcome::{length_for_models, metrics_code, result_length, span_outcome};
 use crate::participation::Participation;
 use crate::people::Person;
 use crate::request_feed::{RequestFeed, is_call};
-use crate::request_record::{AuditedRequest, KnownClients, RequestRecord};
+use crate::request_record::{AuditedRequest, RequestRecord};
 use crate::savings::CostCounters;
 use crate::{request_line, spans};
 
@@ -38,8 +39,6 @@ pub struct Observers {
     pub tracer: Option<Arc<Tracer>>,
     /// Gets the calls that have ended, while they are watched or recorded.
     pub feed: Arc<RequestFeed>,
-    /// Which clients sent requests.
-    pub clients: Arc<KnownClients>,
 }
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
@@ -77,17 +76,13 @@ impl Observation {
         observers: &Observers,
         request: &AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
-        let era = match request.era {
-            Era::Legacy => "before-2026-07-28",
-            Era::Modern => "2026-07-28",
-        };
-        let labels = RequestLabels::new(request.method, era);
+        let labels = RequestLabels::new(request.method, revisions_of(request.era));
         let metrics = observers.metrics.as_ref();
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
-            Some(audit) => Some(RequestRecord::begin(audit, request, &observers.clients).await?),
+            Some(audit) => Some(RequestRecord::begin(audit, request).await?),
             None => (request.reported.is_some() || request_line::is_enabled())
-                .then(|| RequestRecord::unaudited(request, &observers.clients)),
+                .then(|| RequestRecord::unaudited(request)),
         };
         if let Some(person) = &request.person {
             person.begin(request.method);
@@ -465,6 +460,7 @@ impl Drop for ExchangeObservation {
 #[cfg(test)]
 mod tests {
     use mcp_vary_access::{Claims, Principal};
+    use mcp_vary_wire::revision::Era;
 
     use super::*;
     use crate::origin::Origin;
@@ -479,7 +475,6 @@ mod tests {
             metrics: None,
             tracer: None,
             feed: Arc::default(),
-            clients: Arc::default(),
         };
         for (method, refused) in [("tools/list", 0), ("tools/call", 1), ("prompts/get", 2)] {
             let request = AuditedRequest {
@@ -489,6 +484,7 @@ mod tests {
                 method,
                 id: "7",
                 params: &Params::default(),
+                client: None,
                 message: None,
                 length: 10,
                 config: None,

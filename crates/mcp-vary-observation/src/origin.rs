@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mcp_vary_access::Principal;
 use mcp_vary_audit::{Actor, SessionId, Text, Transport};
 use mcp_vary_traces::Carrier;
+use mcp_vary_wire::revision::Era;
 
 /// From where a request comes, beside its principal.
 #[derive(Clone, Debug, Default)]
@@ -30,4 +31,12 @@ pub(super) fn actor(principal: &Principal, oauth_client: Option<&Arc<str>>) -> O
     let mut actor = Actor::of(principal)?;
     actor.client_id = oauth_client.map(Text::shared);
     Some(Arc::new(actor))
+}
+
+/// The protocol revisions of an era, as metrics and the page have them.
+pub(crate) const fn revisions_of(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "before-2026-07-28",
+        Era::Modern => "2026-07-28",
+    }
 }

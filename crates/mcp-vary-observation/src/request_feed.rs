@@ -9,6 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::call_history::{CallHistory, EndedCall};
+use crate::failed_calls::FailedCalls;
 use crate::finished_call::{FinishedCall, is_uri};
 use crate::request_line::without_secrets;
 
@@ -91,6 +92,11 @@ impl RequestFeed {
     /// The last calls that were recorded, the latest first.
     pub fn last_calls(&self) -> Vec<FinishedCall> {
         self.history.latest()
+    }
+
+    /// The calls that failed or were refused since they are recorded, by whose they are and what came of them.
+    pub fn failed_calls(&self) -> Vec<FailedCalls> {
+        self.history.failures.all()
     }
 
     /// What gets a request that begins now, if it is a call that is watched or recorded.

@@ -12,12 +12,9 @@ use mcp_vary_audit::{
     SessionId, Text, Transport, VariantChoice, trace_id,
 };
 use mcp_vary_base::lock::ScopedLock;
-use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_metrics::{Code, METHODS};
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::client_name::ClientName;
-use mcp_vary_wire::meta::CLIENT_INFO;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::Era;
@@ -46,6 +43,8 @@ pub struct AuditedRequest<'a> {
     pub id: &'a str,
     /// Its parameters.
     pub params: &'a Params<'a>,
+    /// The client, if the request itself names it.
+    pub client: Option<Arc<ClientInfo>>,
     /// The message that the params were read from, if they may be shared with it.
     pub message: Option<&'a Bytes>,
     /// The length of the message.
@@ -106,8 +105,8 @@ mcp_vary_base::debug_by_name!(RequestRecord);
 
 impl RequestRecord {
     /// The record of a request that is not in the audit log.
-    pub(crate) fn unaudited(request: &AuditedRequest<'_>, clients: &KnownClients) -> Arc<Self> {
-        Arc::new(Self::new(None, request, clients))
+    pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
+        Arc::new(Self::new(None, request))
     }
 
     /// Begins the record of a request in the audit log, before the request does anything.
@@ -118,18 +117,13 @@ impl RequestRecord {
     pub(super) async fn begin(
         service: &Arc<AuditService>,
         request: &AuditedRequest<'_>,
-        clients: &KnownClients,
     ) -> Result<Arc<Self>, QueueFull> {
         let log = Some((Arc::clone(service), service.reserve().await?));
-        Ok(Arc::new(Self::new(log, request, clients)))
+        Ok(Arc::new(Self::new(log, request)))
     }
 
     /// The record of a request, which has room in the audit log if there is one.
-    fn new(
-        log: Option<(Arc<AuditService>, Permit)>,
-        request: &AuditedRequest<'_>,
-        clients: &KnownClients,
-    ) -> Self {
+    fn new(log: Option<(Arc<AuditService>, Permit)>, request: &AuditedRequest<'_>) -> Self {
         let (service, permit) = log.unzip();
         let AuditedRequest {
             origin,
@@ -160,11 +154,7 @@ impl RequestRecord {
         if service.is_some() || request_line::is_enabled() {
             fill_for_logs(&mut record, request);
         }
-        let info = match method {
-            "initialize" => params.members.get("clientInfo"),
-            _ => params.meta.get(CLIENT_INFO),
-        };
-        record.client = info.and_then(|info| clients.client_in(info));
+        record.client.clone_from(&request.client);
         let pending = Box::new(Pending {
             record: PendingRecord::new(record, permit),
             server: None,
@@ -188,11 +178,10 @@ impl RequestRecord {
         }
     }
 
-    /// Sets the name that the client gives itself.
-    pub fn set_client(&self, name: &ClientName) {
-        if !name.is_empty() {
-            let info = Arc::new(client_info(name));
-            self.change(|pending| pending.record.record_mut().client = Some(info));
+    /// Sets the client of a session, if it gave itself a name.
+    pub fn set_client(&self, client: Option<&Arc<ClientInfo>>) {
+        if let Some(client) = client {
+            self.change(|pending| pending.record.record_mut().client = Some(Arc::clone(client)));
         }
     }
 
@@ -399,26 +388,6 @@ impl RequestRecord {
     }
 }
 
-/// The clients of modern requests, which name theirs with each of them.
-#[derive(Debug)]
-pub struct KnownClients(Memo<ClientInfo>);
-
-impl Default for KnownClients {
-    fn default() -> Self {
-        Self(Memo::new(CLIENTS_MEMORY))
-    }
-}
-
-impl KnownClients {
-    /// The client in a `clientInfo`, JSON text; `None` if that names none.
-    fn client_in(&self, info: &str) -> Option<Arc<ClientInfo>> {
-        let read = |info: &str| client_info(&ClientName::read(info));
-        let client = self.0.get_or_read(info, read);
-        let is_named = [&client.name, &client.version].map(|text| !text.as_str().is_empty());
-        is_named.contains(&true).then_some(client)
-    }
-}
-
 /// What only logs have of a request.
 fn fill_for_logs(record: &mut Record, request: &AuditedRequest<'_>) {
     let origin = request.origin;
@@ -427,10 +396,6 @@ fn fill_for_logs(record: &mut Record, request: &AuditedRequest<'_>) {
     let in_meta = request.params.meta.get_str("traceparent");
     record.trace_id = in_meta.and_then(|text| trace_id(&text)).or(origin.trace_id);
     record.config = request.config.map(Text::shared);
-}
-
-fn client_info(name: &ClientName) -> ClientInfo {
-    ClientInfo::new(Text::new(&name.name), Text::new(&name.version))
 }
 
 impl Drop for RequestRecord {
@@ -445,9 +410,6 @@ fn is_shown(record: &Record) -> bool {
     let method = record.method.as_ref().map_or("", Text::as_str);
     method == "tools/call" || matches!(record.outcome, Outcome::Error | Outcome::Denied)
 }
-
-/// What the clients that are known may take, in bytes.
-const CLIENTS_MEMORY: usize = 256 << 10;
 
 /// The methods whose results can report that a tool failed.
 const CALLS: &[&str] = &["tools/call", "tasks/result"];
@@ -498,17 +460,14 @@ mod tests {
             method: "tools/call",
             id: "7",
             params: &params,
+            client: None,
             message: None,
             length: 10,
             config: None,
             reported: None,
             person: None,
         };
-        happens(
-            RequestRecord::begin(&service, &request, &KnownClients::default())
-                .await
-                .unwrap(),
-        );
+        happens(RequestRecord::begin(&service, &request).await.unwrap());
         service.close().await;
         let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

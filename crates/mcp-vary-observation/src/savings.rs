@@ -6,12 +6,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::quality::RandomState;
 use mcp_vary::variant::Date;
 use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_metrics::BYTES_PER_TOKEN;
-use quick_cache::Equivalent;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{Equivalent, UnitWeighter};
 use serde::{Deserialize, Serialize};
 
 /// What models read, in bytes, or in tokens as the metrics estimate them: four bytes each.
@@ -59,7 +60,8 @@ pub struct ClientSaving {
 /// and [`MAX_DAYS`] days are known.
 #[derive(Debug)]
 pub struct Savings {
-    clients: Cache<ClientKey, Arc<CostCounters>>,
+    // The hash has a random key, so that no client can choose names that collide.
+    clients: Cache<ClientKey, Arc<CostCounters>, UnitWeighter, RandomState>,
     total: Arc<CostCounters>,
     days: Lock<Days>,
 }
@@ -104,7 +106,13 @@ struct Days {
 impl Default for Savings {
     fn default() -> Self {
         Self {
-            clients: Cache::new(MAX_CLIENTS),
+            clients: Cache::with(
+                MAX_CLIENTS,
+                MAX_CLIENTS as u64,
+                UnitWeighter,
+                RandomState::default(),
+                DefaultLifecycle::default(),
+            ),
             total: Arc::default(),
             days: Lock::default(),
         }
@@ -229,8 +237,8 @@ impl Days {
     }
 }
 
-/// The clients that are counted separately.
-pub const MAX_CLIENTS: usize = 1024;
+/// The clients that are counted separately; as many as are known by name.
+pub const MAX_CLIENTS: usize = 4096;
 /// The clients in a status.
 const MAX_REPORTED: usize = 256;
 /// The days that are known.

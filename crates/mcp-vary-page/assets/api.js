@@ -49,18 +49,22 @@ async function request(path, options = {}) {
   throw new ApiError(answer.error ?? `Vary answered ${response.status} to ${path}`, response.status);
 }
 
-/** The latest answers with an `ETag`, by path. */
+/** The latest answers, by path. */
 const answers = new Map();
 
-/** The JSON at a path: the same value as long as it has not changed. */
-export async function get(path) {
+/** The JSON at a path: the same value as long as it has not changed, and as long as Vary does not answer, unless that `isFresh`. */
+export async function get(path, isFresh = false) {
   const known = answers.get(path);
-  const response = await request(path, { headers: known ? { "If-None-Match": known.etag } : {} });
-  if (response.status === 304) return known.value;
-  const value = await response.json();
-  const etag = response.headers.get("ETag");
-  if (etag) answers.set(path, { etag, value });
-  return value;
+  try {
+    const response = await request(path, { headers: known?.etag ? { "If-None-Match": known.etag } : {} });
+    if (response.status === 304) return known.value;
+    const value = await response.json();
+    answers.set(path, { etag: response.headers.get("ETag"), value });
+    return value;
+  } catch (error) {
+    if (error.status === 0 && known && !isFresh) return known.value;
+    throw error;
+  }
 }
 
 /** The definitions of a tool: the server's own, and that of each variant. */

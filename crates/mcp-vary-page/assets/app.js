@@ -1,6 +1,7 @@
 // The page: its frame, the token, and the view that the address names.
 
 import { codeIn, exchange, get, hasToken, setToken, takeToken } from "./api.js";
+import { quoted } from "./calls.js";
 import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
@@ -14,16 +15,17 @@ import { actionsOf } from "./servers.js";
 import { Variants } from "./variants.js";
 import { Who } from "./who.js";
 
+/** The views, each with its name and the key that leads to it after `g`. */
 const VIEWS = {
   // An address may name any member of an object.
   __proto__: null,
-  now: ["Now", Now],
-  variants: ["Variants", Variants],
-  calls: ["Compare calls", Compare],
-  draft: ["Draft", Draft],
-  who: ["Who gets what", Who],
-  review: ["Problems", Review],
-  experiments: ["Experiments", Experiments],
+  now: ["Now", Now, "n"],
+  variants: ["Variants", Variants, "v"],
+  calls: ["Compare calls", Compare, "c"],
+  draft: ["Draft", Draft, "d"],
+  who: ["Who gets what", Who, "w"],
+  review: ["Problems", Review, "p"],
+  experiments: ["Experiments", Experiments, "e"],
 };
 
 /** Milliseconds between two readings of the status. */
@@ -46,8 +48,13 @@ class App extends Component {
 
   moved() {
     if (codeIn(location.hash)) return location.reload();
-    const before = this.state.route.view;
-    this.setState({ route: route() }, () => this.state.route.view !== before && this.main.current?.querySelector("h1")?.focus());
+    const isOther = this.state.route.view !== route().view;
+    // A view that is opened while Vary is silent has old answers, and begins anew once Vary answers.
+    this.setState(({ silentSince, isOld }) => ({ route: route(), isOld: isOther ? !!silentSince : isOld }), () => {
+      if (!isOther) return;
+      document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      this.main.current?.querySelector("h1")?.focus();
+    });
   }
 
   /** The keys of each view; one who types means the character, but for those that leave a search. */
@@ -55,9 +62,10 @@ class App extends Component {
     if (!isShortcut(event, SEARCH)) return;
     const { key, target } = event;
     const [search, cell] = [SEARCH, '.grid [data-cell][tabindex="0"]'].map((it) => this.main.current.querySelector(it));
-    const view = this.hasGone && Object.hasOwn(VIEW_KEYS, key) && VIEW_KEYS[key];
-    const enter = cell && (() => cell.focus());
-    const ofView = { "/": search && (() => search.focus()), j: enter, k: enter, "?": this.showKeys };
+    const view = this.hasGone && Object.keys(VIEWS).find((it) => VIEWS[it][2] === key);
+    const enter = cell ? () => cell.focus() : () => this.step(1);
+    const ofView = { "/": search && (() => search.focus()), j: enter, k: cell ? enter : () => this.step(-1), "?": this.showKeys };
+    if (target.matches?.(ROWS)) ofView.Enter = () => target.querySelector("a, button")?.click();
     const ofSearch = { Escape: () => this.leave(target, cell), ArrowDown: enter };
     const act = target.matches?.(SEARCH) ? ofSearch[key] : view ? () => go(link(view)) : ofView[key];
     this.hasGone = key === "g";
@@ -73,14 +81,30 @@ class App extends Component {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  showKeys = () => this.keys.current.showModal();
+  /** Moves the focus to the next or the last row of the tables and lists of a view that has no grid. */
+  step(by) {
+    const rows = [...this.main.current.querySelectorAll(ROWS)].filter((it) => it.checkVisibility());
+    const at = rows.indexOf(document.activeElement.closest(ROWS));
+    const row = rows[at < 0 ? 0 : at + by];
+    row?.setAttribute("tabindex", "-1");
+    row?.focus();
+  }
+
+  /** The focus returns to where it was, however the keys are closed. */
+  showKeys = () => {
+    const before = document.activeElement;
+    this.keys.current.addEventListener("close", () => before.focus(), { once: true });
+    this.keys.current.showModal();
+  };
 
   async poll() {
     try {
-      const status = await get("/api/status");
+      const status = await get("/api/status", true);
       // What is looked for in all lists changes seldom.
       const review = this.polls++ % 3 === 0 ? await get("/api/review") : this.state.review;
-      this.setState({ status, review, readAt: Date.now() / 1000, silentSince: null, error: null, locked: false });
+      // Readers of the page, and a page without a file, get none.
+      this.rules ??= get("/api/rules").then(({ rules: [rule] }) => this.setState({ file: rule?.file }), () => {});
+      this.setState({ status, review, readAt: Date.now() / 1000, silentSince: null, isOld: false, error: null, locked: false });
     } catch (error) {
       const silentSince = error.status === 401 ? null : (this.state.silentSince ?? new Date());
       this.setState({ error, silentSince });
@@ -104,7 +128,7 @@ class App extends Component {
     this.setState(({ locked }) => ({ refused: locked && NOT_THE_TOKEN }));
   };
 
-  render(_, { route, status, review, readAt, silentSince }) {
+  render(_, { route, status, review, file, readAt, silentSince }) {
     const [title, View] = VIEWS[route.view] ?? [];
     document.title = `${title ?? "Not found"} · Vary`;
     return html`
@@ -112,7 +136,7 @@ class App extends Component {
       <${Header} ...${{ view: route.view, status, review, readAt, silentSince, showKeys: this.showKeys }} />
       <div role="alert">
         ${silentSince &&
-        html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it: <code>vary serve FILE</code></p>`}
+        html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it: <code>vary serve ${file ? quoted(file) : "FILE"}</code></p>`}
       </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>
@@ -123,10 +147,10 @@ class App extends Component {
   }
 
   content(View) {
-    const { route, status, review, error, locked, refused } = this.state;
+    const { route, status, review, error, isOld, locked, refused } = this.state;
     if (!View) return html`<p class="empty">There is no such view. The views are above.</p>`;
     if (locked) return html`<${Locked} unlock=${this.unlock} refused=${refused} />`;
-    return html`<${View} params=${route.params} ...${{ status, review, error, failed: this.failed }} />`;
+    return html`<${View} key=${!!isOld} params=${route.params} ...${{ status, review, error, failed: this.failed }} />`;
   }
 
   /** The address of a view is in the fragment, so a link to an element cannot be. */
@@ -137,8 +161,8 @@ class App extends Component {
 }
 
 const SEARCH = 'input[type="search"]';
-/** The keys of the views, after `g`. */
-const VIEW_KEYS = { n: "now", v: "variants", c: "calls", d: "draft", w: "who", p: "review", e: "experiments" };
+/** What `j` and `k` go through in a view without a grid. */
+const ROWS = ":is(.plain tbody tr, .server-problems li, .steps li, .causes li)";
 
 /** What each key does. */
 const KEYS = {
@@ -148,26 +172,24 @@ const KEYS = {
   Enter: "open a row, or follow its link",
   Escape: "close what is open, and return to its row",
   "?": "show these keys",
-  ...Object.fromEntries(Object.entries(VIEW_KEYS).map(([key, view]) => [`g ${key}`, `go to ${VIEWS[view][0]}`])),
+  ...Object.fromEntries(Object.values(VIEWS).map(([title, , key]) => [`g ${key}`, `go to ${title}`])),
 };
 
-function Keys({ dialog }) {
-  return html`<dialog ref=${dialog} aria-labelledby="keys">
-    <h2 id="keys">Keys</h2>
-    <dl class="facts">${Object.entries(KEYS).map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
-    <button type="button" onClick=${() => dialog.current.close()}>Close</button>
-  </dialog>`;
-}
+const Keys = ({ dialog }) => html`<dialog ref=${dialog} aria-labelledby="keys">
+  <h2 id="keys">Keys</h2>
+  <dl class="facts">${Object.entries(KEYS).map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
+  <button type="button" onClick=${() => dialog.current.close()}>Close</button>
+</dialog>`;
 
 const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" stroke-width="3" /></svg>`;
 
 function Header({ view, status, review, readAt, silentSince, showKeys }) {
   const isLive = status && !silentSince;
-  // How many servers and settings need an action.
+  // How many servers, clients and settings need an action.
   const { number, label } = actionsOf(status ?? {}, review);
   const badge = number > 0 && html` <span class="badge" role="img" aria-label=${label} title=${label}>${number}</span>`;
   const item = ([id, [title]]) =>
-    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}${id === "review" && badge}</a></li>`;
+    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title.split(" ")[0]}<span>${title.replace(/^\w+/, "")}</span>${id === "review" && badge}</a></li>`;
   return html`<header class="top">
     <span class="brand">${MARK}<span>Vary</span></span>
     <nav aria-label="Views"><ul>${Object.entries(VIEWS).map(item)}</ul></nav>

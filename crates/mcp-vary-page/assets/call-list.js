@@ -2,17 +2,18 @@
 
 import { get, getTool } from "./api.js";
 import {
-  FIXED, MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, auditCommand, callOf, failures, filtersOf, firstLine, isError, keyOf, kindOf, log,
-  narrowed, outcomeOf, serverOf, timeOfKey,
+  FIXED, MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, auditCommand, beginOf, callOf, failures, filtersOf, firstLine, isError, keptSince, keyOf,
+  kindOf, log, narrowed, outcomeOf, timeOfKey, total,
 } from "./calls.js";
 import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import {
-  TIMES, addressOfMinute, count, milliseconds, minuteOfDay, percentile, plural, secondsOf, secondsOfWritten, startOf, timeOfDay, writtenMinute,
+  TIMES, addressOfMinute, count, milliseconds, minuteOfDay, momentOfDay, percentile, plural, secondsOf, secondsOfWritten, startOf, timeOfDay,
+  writtenMinute,
 } from "./format.js";
 import { Grid, isShortcut } from "./grid.js";
-import { CallCount, CheckBox, Choice, Copy, Filter, Panel, Pending, PlainTable, Problem } from "./parts.js";
+import { CallCount, Choice, Copy, Filter, Panel, Pending, PlainTable, Problem, readInto } from "./parts.js";
 import { go, link, linkWith, narrow, replace } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
@@ -30,7 +31,7 @@ export class Calls extends Component {
       this.props.failed(error);
     };
     const changed = () => {
-      if (!this.isHeld()) this.setState({ calls: log.calls, error: null });
+      this.setState({ error: null, ...(!this.isHeld() && { calls: this.known() }) });
       this.props.changed();
     };
     log.start(changed, failed);
@@ -51,7 +52,7 @@ export class Calls extends Component {
     if (open && (!calls || isOther)) this.grid.current?.reveal(narrowed(this.state.calls, params).indexOf(open));
     if (open || !isOther) return;
     const isControl = document.activeElement.closest(".choices, .axis");
-    this.setState({ calls: log.calls }, () => before.has("call") && !isControl && this.refocus(before.get("call")));
+    this.setState({ calls: this.known() }, () => before.has("call") && !isControl && this.refocus(before.get("call")));
     if (!before.has("call") && !isControl) this.heading.current?.focus();
   }
 
@@ -61,7 +62,32 @@ export class Calls extends Component {
     this.grid.current?.refocus(row < 0 ? undefined : row);
   }
 
-  showAll = () => this.setState({ calls: log.calls });
+  showAll = () => this.setState({ calls: this.known() });
+
+  /** What was read of the audit log, if that was for these filters. */
+  earlier = () => this.state.earlier?.of === filterText(this.props.params) && this.state.earlier;
+
+  /** The calls that are kept, and those of the audit log that are not, by time. */
+  known() {
+    const { calls = [] } = this.earlier() || {};
+    if (calls.length === 0) return log.calls;
+    const kept = new Set(log.calls.map(identityOf));
+    return [...log.calls, ...calls.filter((call) => !kept.has(identityOf(call)))].sort((a, b) => b.at - a.at);
+  }
+
+  /** Reads what the filters want, and Vary does not keep; then what is before that, if it was too much. */
+  readEarlier = async () => {
+    const { params, status } = this.props;
+    const of = filterText(params);
+    const { calls = [], to = keptSince() || startIn(status) } = this.earlier() || {};
+    const end = calls.at(-1)?.at ?? Math.min(to, endIn(params) || to);
+    const query = new URLSearchParams([...JSON.parse(of), ["from", beginIn(params)], ["to", end]]);
+    await readInto(this, async () => {
+      const read = await get(`/api/recorded?${query}`);
+      return { earlier: { ...read, calls: [...calls, ...read.calls], of, to } };
+    }, "unread");
+    this.showAll();
+  };
 
   /** Beside a call that is open, the keys of a list open its neighbours, and Escape closes it from anywhere. */
   pressed = (event) => {
@@ -82,10 +108,8 @@ export class Calls extends Component {
 
   /** Rows do not move under a pointer or the focus. */
   isHeld() {
-    return this.state.calls && (this.state.paused || this.opened() || this.list.current?.matches(":hover, :focus-within"));
+    return this.state.calls && (this.opened() || this.list.current?.matches(":hover, :focus-within"));
   }
-
-  pause = (event) => this.setState({ paused: event.target.checked, calls: log.calls });
 
   close = () => go(linkWith({ call: null }));
 
@@ -111,47 +135,83 @@ export class Calls extends Component {
     const [calls, open] = [narrowed(all, params), this.opened()];
     const latest = all.slice(0, MOST_CALLS);
     const chosen = new Set(filtersOf(params).some((name) => TIME_FILTERS.includes(name)) ? calls : []);
-    const complete = all.length > MOST_CALLS && latest.at(-1).at;
-    const reachesBack = complete && (calls.some(({ at }) => at < complete) || secondsOf(params.get("from") ?? "") < complete || (calls.length === 0 && !params.get("minutes")));
+    const earlier = this.earlier();
+    const gap = !earlier && gapBefore(params, status);
     const held = narrowed(log.calls.filter(({ id, at }) => at > all[0].at && id !== all[0].id), params).length;
     return html`
       <${Filters} ...${{ params, all }} isOpen=${!!this.state.isOpen} toggle=${() => this.setState(({ isOpen }) => ({ isOpen: !isOpen }))} />
       <div ref=${this.list}>
-        <${CallChart} all=${latest} calls=${narrowed(latest, params, TIME_FILTERS)} chosen=${chosen} />
-        ${reachesBack && html`<div class="recorded differs">Of the calls before ${timeOfDay(complete)}, only errors and refusals are kept here: those that succeeded are missing. <${Earlier} ...${{ params, status }} /></div>`}
+        <${CallChart} all=${latest} calls=${narrowed(all, params, TIME_FILTERS)} chosen=${chosen} from=${beginIn(params)} since=${earlier ? earlier.isCut && earlier.calls.at(-1)?.at : keptSince() || startIn(status)} />
+        ${gap && html`<div class="recorded differs">
+          <span>${gap}</span> ${log.auditFile && html`<button type="button" onClick=${this.readEarlier}>Show them from the audit log</button>`}
+          <${Earlier} ...${{ params, status }} />
+        </div>`}
+        ${this.state.unread && html`<${Problem} what="The audit log cannot be read." error=${this.state.unread} />`}
+        ${earlier && html`<div class=${earlier.isCut ? "recorded differs" : "recorded"}>
+          <span><strong>Before ${momentOfDay(earlier.to)}</strong> ${plural(earlier.calls.length, "call")} of the audit log${earlier.isCut && ", the last ones"}; it has no texts of errors.</span>
+          ${earlier.isCut && html`<button type="button" onClick=${this.readEarlier}>Show earlier ones</button>`}
+        </div>`}
         ${calls.length > 0 ? html`<${Summary} ...${{ calls, all, params }}>
           <span class="held"><span role="status">${held > 0 && "held"}</span>${held > 0 && html`: ${count(held)} new <button type="button" class="quiet" onClick=${this.showAll}>show them</button>`}</span>
-        <//>` : html`<p class="empty">No call that Vary keeps matches the filters. <a href=${link("now")}>Clear the filters</a></p>`}
+        <//>` : html`<p class="empty">${isFromBefore(params, status) ? "The list begins when Vary started." : "No call that Vary keeps matches the filters."} <a href=${link("now")}>Clear the filters</a></p>`}
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
-          <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all, calls, params)} rows=${calls} cell=${callCell}
+          <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all, calls, params)} rows=${calls} cell=${(call, column) => column.cell(call)}
             open=${(call) => go(linkWith({ call: keyOf(call) }))} selected=${(call) => call.id === open?.id} />
           ${open && html`<${CallFacts} key=${open.id} call=${open} status=${status} close=${this.close} />`}
         </div>`}
-        ${calls.length > 0 && html`<${ByTool} ...${{ calls, params }} />`}
-        <div class="choices note">
-          <${CheckBox} checked=${this.state.paused} onChange=${this.pause}>hold the list still (it also waits while you point at it)<//>
-          <span>Vary keeps the last ${count(MOST_CALLS)} calls since it started at ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} that Vary refused. <${Earlier} ...${{ params, status }} /></span>
+        ${calls.length > 0 && html`<${By} what="tool" valueOf=${(it) => it.target} ...${{ calls, params }} />`}
+        ${calls.some(isError) && html`<${By} what="error" valueOf=${(it) => isError(it) && !it.isUnknownTool && firstLine(it.error)} ...${{ calls, params }} />`}
+        <div class="older note">
+          <span>Vary keeps the last ${count(MOST_CALLS)} calls since ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} refusals. The list waits while you point at it.</span>
+          ${!gap && html` <${Earlier} ...${{ params, status }} />`}
         </div>
       </div>`;
   }
 }
 
+/** The second at which Vary started. */
+const startIn = ({ uptime }) => Date.now() / 1000 - uptime;
+/** The second at which the time begins that the filters want; 0 without such a filter. */
+const beginIn = (params) => (params.get("minutes") ? beginOf(params.get("minutes")) : secondsOf(params.get("from") ?? "")) || 0;
+
+/** The second at which it ends; nothing without one. */
+const endIn = (params) => secondsOf(params.get("to") ?? params.get("from") ?? "") + 60 || 0;
+/** All that the filters want, as one text; times are those of `beginIn` and `endIn`. */
+const filterText = (params) => JSON.stringify(filtersOf(params).map((name) => [TIME_FILTERS.includes(name) ? `${name}-written` : name, params.get(name)]));
+/** What tells a call from others, here and in the audit log. */
+const identityOf = ({ at, target, durationMs, bytesIn }) => [Math.floor(at / 10), target, durationMs, bytesIn].join(" ");
+
+/** Whether a time filter begins before Vary started, of which nothing is here. */
+const isFromBefore = (params, status) => beginIn(params) > 0 && beginIn(params) < startIn(status);
+
+/** What the calls that the filters want lack, since Vary does not keep it; nothing if all of them are there. */
+function gapBefore(params, status) {
+  const [since, end] = [keptSince(), endIn(params)];
+  const isCut = filtersOf(params).length > 0 && beginIn(params) < since && !(end > 0 && end <= startIn(status));
+  const cut = isCut && html`<strong>Before ${momentOfDay(since)}</strong> only ${MOST_ERRORS} errors and ${MOST_ERRORS} refusals of all are kept.`;
+  return isFromBefore(params, status) ? html`<strong>Vary started at ${startOf(status)}</strong>; nothing from before is here. ${cut}` : cut;
+}
+
 /** Where the calls are that Vary does not keep, with the command for those that the filters want. */
 function Earlier({ params, status }) {
   const [command, box] = [log.auditFile && auditCommand(params), createRef()];
-  if (command) return html`Older calls: <code ref=${box}><${Name} value=${command} limit=${400} /></code> reads them from the audit log. <${Copy} button="Copy the command" text=${command} box=${box} />`;
-  if (status.audit) return html`Older calls are where <code>audit</code> in the configuration sends them.`;
-  return html`To keep older calls, set <code>${"audit: {to: file /var/log/vary/audit.jsonl}"}</code> in the configuration.`;
+  const code = html`<code ref=${box}><${Name} value=${command} limit=${400} /></code>`;
+  if (command) return html`<span>All of them: ${code}</span> <${Copy} button="Copy the command" text=${command} box=${box} />`;
+  if (status.audit) return html`<span>All of them are where <code>audit</code> in the configuration sends them.</span>`;
+  return html`<span>To keep all of them, set <code>${"audit: {to: file /var/log/vary/audit.jsonl}"}</code> in the configuration.</span>`;
 }
 
+/** A value of a call in its cell. */
+const named = (value) => html`<${Name} value=${value || "–"} limit=${40} />`;
+
 const COLUMNS = [
-  { id: "at", head: "time", kind: "c-time" },
-  { id: "outcome", head: "outcome", kind: "c-outcome" },
-  { id: "target", head: "call", kind: "c-name" },
-  { id: "client", head: "client", kind: "c-client" },
-  { id: "principal", head: "person", kind: "c-short c-person" },
-  { id: "variant", head: "variant", kind: "c-short" },
-  { id: "durationMs", head: "took", kind: "c-number" },
+  { id: "at", head: "time", kind: "c-time", cell: ({ at }) => timeOfDay(at) },
+  { id: "outcome", head: "outcome", kind: "c-outcome", cell: (call) => html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>` },
+  { id: "target", head: "call", kind: "c-name", cell: (call) => html`<${Name} value=${call.target ?? call.method} />${(call.error || call.outcome === "denied") && causeOf(call) && beginningOf(call)}` },
+  { id: "client", head: "client", kind: "c-client", cell: ({ client }) => named(client?.name) },
+  { id: "principal", head: "person", kind: "c-short c-person", cell: ({ principal }) => named(principal) },
+  { id: "variant", head: "variant", kind: "c-short", cell: ({ variant }) => named(variant) },
+  { id: "durationMs", head: "took", kind: "c-number", cell: ({ durationMs }) => milliseconds(durationMs) },
 ];
 
 /** What filters say, all calls have, or the open call shows, leaves its room to the errors; so does what matters less where all failed. */
@@ -162,17 +222,14 @@ function columnsOf(all, calls, params) {
   return COLUMNS.filter(({ id }) => !isLeft[id]);
 }
 
-function callCell(call, { id }) {
-  if (id === "at") return timeOfDay(call.at);
-  if (id === "target") return html`<${Name} value=${call.target ?? call.method} />${call.error && beginningOf(call)}`;
-  if (id === "client") return html`<${Name} value=${call.client?.name || "–"} limit=${40} />`;
-  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`} title=${meaningOf(call)}>${outcomeOf(call)}</span>`;
-  if (id === "durationMs") return milliseconds(call.durationMs);
-  return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
+/** What Vary decided of a call that it did not send on, or else what the client read. */
+function causeOf({ error, outcome, rule, isUnknownTool, variant }) {
+  if (outcome === "denied" && rule) return `by \`${rule}\``;
+  return isUnknownTool && variant ? `\`${variant}\` does not list it` : firstLine(error);
 }
 
-const beginningOf = ({ error, server }) =>
-  html` <span class="causes-of faint" title=${plain(error, 400)}><${Name} value=${firstLine(error)} limit=${160} isSentence=${!server} /></span>`;
+const beginningOf = (call) => html` <span class="causes-of faint" title=${plain(call.error ?? "", 400)}>
+  <${Name} value=${causeOf(call)} limit=${160} isSentence=${!call.server || causeOf(call) !== firstLine(call.error)} /></span>`;
 
 const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
 /** The filters by time. */
@@ -193,8 +250,8 @@ function Filters({ params, all, isOpen, toggle }) {
     <button type="button" class="fold" aria-expanded=${String(isOpen)} onClick=${toggle}>Filters${number > 0 && ` (${number})`}</button>
     ${select("client", "Client", values("client", (it) => it.client?.name))}
     ${people.length > 0 && select("person", "Person", people)}
-    ${select("server", "Server", values("server", serverOf))}
-    ${select("outcome", "Outcome", [["error", "any error"], ...Object.entries(OUTCOMES).map(([id, [text]]) => [id, text])])}
+    ${select("server", "Server", values("server", (it) => it.server))}
+    ${select("outcome", "Outcome", [["error", "any error"], ["invalid", "any invalid call"], ...Object.entries(OUTCOMES).map(([id, [text]]) => [id, text])])}
     ${select("minutes", "Time", Object.entries(times), { from: null, to: null })}
     <${Time} ...${{ params, wrong }} />
   </div>
@@ -253,36 +310,38 @@ function Summary({ calls, all, params, children }) {
   return html`<p class="note figures">${which.join(", ")} · ${figures}${dropped}${children}</p>`;
 }
 
-/** The most rows of the table by tool, and the most people or clients of a row. */
-const [MOST_TOOLS, MOST_VALUES] = [50, 2];
+/** The most rows of a table by a value, and the most people or clients of a row. */
+const [MOST_GROUPS, MOST_VALUES] = [50, 2];
 /** The calls by a value of theirs, those with the most first. */
-const grouped = (calls, valueOf) => [...Map.groupBy(calls, valueOf)].sort(([, a], [, b]) => b.length - a.length);
+export const grouped = (calls, valueOf) => [...Map.groupBy(calls, valueOf)].sort(([, a], [, b]) => total(b) - total(a));
 
-/** What was called, how often and by whom; each leads to its calls. */
-function ByTool({ calls, params }) {
-  const tools = grouped(calls.filter((it) => it.target), (it) => it.target);
-  const rows = tools.slice(0, MOST_TOOLS).map(([tool, some]) => {
-    const filters = { ...Object.fromEntries(params), call: null, tool };
+/** What was called or what failed by a value, how often and by whom; each leads to its calls. */
+function By({ calls, params, what, valueOf }) {
+  const groups = grouped(calls.filter(valueOf), valueOf);
+  const rows = groups.slice(0, MOST_GROUPS).map(([value, some]) => {
+    const filters = { ...Object.fromEntries(params), call: null, [what]: value };
     return [
-      html`<a href=${link("now", filters)}><${Name} value=${tool} limit=${60} /></a>`,
-      html`<${CallCount} number=${some.length} filters=${filters} what=${`calls of ${tool}`} />`,
-      html`<${CallCount} number=${some.filter(isError).length} filters=${{ ...filters, outcome: "error" }} what=${`errors of ${tool}`} />`,
+      html`<a href=${link("now", filters)}><${Name} value=${value} limit=${what === "tool" ? 60 : 160} /></a>`,
+      html`<${CallCount} number=${some.length} filters=${filters} what=${`calls of ${value}`} />`,
+      ...(what === "tool" ? [html`<${CallCount} number=${some.filter(isError).length} filters=${{ ...filters, outcome: "error" }} what=${`errors of ${value}`} />`] : []),
       timeOfDay(some[0].at),
       mostOf(some, (it) => it.client?.name, (client) => ({ ...filters, client })),
       mostOf(some, (it) => it.principal, (person) => ({ ...filters, person })),
     ];
   });
   return html`<details>
-    <summary>By tool${tools.length > MOST_TOOLS && `, the ${MOST_TOOLS} most called`}</summary>
-    <${PlainTable} label="Calls by tool" columns=${["tool", "#calls", "#errors", "last", "clients", "people"]} rows=${rows} />
+    <summary>By ${what}${groups.length > MOST_GROUPS && `, the first ${MOST_GROUPS}`}</summary>
+    <${PlainTable} label=${`Calls by ${what}`} columns=${[what, "#calls", ...(what === "tool" ? ["#errors"] : []), "last", "clients", "people"]} rows=${rows} />
   </details>`;
 }
 
-/** The values that most of the calls have, as links to those with each. */
-function mostOf(calls, valueOf, filtersOf) {
+/** The values that most of the calls have, as links to those with each; the others in a title. */
+export function mostOf(calls, valueOf, filtersOf) {
   const groups = grouped(calls.filter(valueOf), valueOf);
-  const linkOf = ([it, some], at) => html`${at > 0 && ", "}<a href=${link("now", filtersOf(it))}><${Name} value=${it} limit=${30} /></a> ${count(some.length)}`;
-  return html`${groups.slice(0, MOST_VALUES).map(linkOf)}${groups.length > MOST_VALUES && ` and ${count(groups.length - MOST_VALUES)} more`}`;
+  const linkOf = ([it, some], at) => html`${at > 0 && ", "}<a href=${link("now", filtersOf(it))}><${Name} value=${it} limit=${30} /></a> ${count(total(some))}`;
+  const others = groups.slice(MOST_VALUES).map(([it, some]) => `${plain(it, 30)} ${count(total(some))}`);
+  if (groups.length === 0) return "–";
+  return html`${groups.slice(0, MOST_VALUES).map(linkOf)}${others.length > 0 && html` <span title=${others.join(", ")}>and ${count(others.length)} more</span>`}`;
 }
 
 function CallFacts({ call, status, close }) {
@@ -303,14 +362,16 @@ function CallFacts({ call, status, close }) {
 function Result({ call, servers }) {
   const { outcome, code, error, rule, client, target } = call;
   const isNotListed = kindOf(call) === "not_listed";
-  const down = isNotListed && servers.find(({ name, state }) => state === "down" && target?.startsWith(`${name}_`));
+  const down = isNotListed && servers.find(({ name, state }) => state === "down" && (target?.startsWith(`${name}_`) || error?.startsWith(`server \`${name}\``)));
+  const isDecided = isNotListed || outcome === "denied";
   return html`<div class=${isError(call) || outcome === "denied" ? "problem" : ""}>
     <p><strong class=${`outcome ${outcome}`}>${outcomeOf(call)}${code ? `, code ${code}` : ""}</strong> ${meaningOf(call)}
       ${isNotListed && client?.name && html` · <a href=${linkToClient(client, call)}>Who gets what</a>`}
-      ${down && html` · <code><${Name} value=${down.name} limit=${60} /></code> is down`}
+      ${down && html` · it may be one of <code><${Name} value=${down.name} limit=${60} /></code>, which is down`}
     </p>
     ${outcome === "denied" && rule && html`<p>by the access rule or limit <${Rule} name=${rule} /></p>`}
-    ${error && html`<h4>what the client read</h4>${error.split("\n").filter(Boolean).map((line) => html`<p class="bad"><${LongText} value=${line} limit=${400} isSentence=${!call.server} /></p>`)}`}
+    ${error && html`<h4>what the client read${isDecided && ": the same as of a name that no server has, so that it learns nothing of what is hidden"}</h4>
+      ${error.split("\n").filter(Boolean).map((line) => html`<p class=${isDecided ? "" : "bad"}><${LongText} value=${line} limit=${400} isSentence=${!call.server} /></p>`)}`}
   </div>`;
 }
 
@@ -356,9 +417,10 @@ function facts(call) {
     ["time", `${timeOfDay(call.at)}; in UTC ${new Date(call.at * 1000).toISOString()}`],
     ["called as", some(text(call.target), "tool", call.target)],
     ...(typeof call.serverMs === "number" ? [["sent to the server as", text(call.upstreamName ?? call.target)]] : []),
-    ...(serverOf(call) ? [["server", some(text(serverOf(call)), "server", serverOf(call))]] : []),
+    ...(call.server ? [["server", some(text(call.server), "server", call.server)]] : []),
     ...(call.arguments ? [["arguments", html`<code>${text(call.arguments)}</code>`]] : []),
     ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} seen=${call} />` : "–", "client", call.client?.name)],
+    ["protocol", `${call.era?.replace("before-", "before ") ?? "–"}, over ${call.transport === "stdio" ? "stdio" : "HTTP"}`],
     ...(call.principal ? [["person", some(text(call.principal), "person", call.principal)]] : []),
     ["variant", text(call.variant)],
     ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <${Rule} name=${call.variantRule} />`}` : "–"],

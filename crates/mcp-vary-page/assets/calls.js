@@ -1,7 +1,8 @@
 // The calls that Vary recorded: the last ones, those that follow while this page is open, and which of them are wanted.
 
 import { events, get } from "./api.js";
-import { addressOfMinute, count, secondsOf, spaced } from "./format.js";
+import { OPERATOR } from "./client.js";
+import { addressOfMinute, secondsOf, spaced } from "./format.js";
 import { matcher } from "./parts.js";
 import { plain } from "./text.js";
 
@@ -37,50 +38,58 @@ export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
 }
 
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
-/** The server of a call, also of one that did not reach it since it was down. */
-export const serverOf = ({ server, error }) => server ?? error?.match(/^server `(.+?)` is down/)?.[1];
-/** The first line of what the client read of an error. */
-export const firstLine = (error) => error?.split("\n")[0];
+/** The first line of what the client read of an error, without when its server is tried again. */
+export const firstLine = (error) => error?.split("\n")[0].split("; it is tried again in ")[0];
 /** What names a call in an address. Numbers begin anew when Vary starts, so the second is a part of it. */
 export const keyOf = ({ id, at }) => `${id}-${Math.floor(at)}`;
 export const timeOfKey = (key) => Number(key.split("-")[1]);
 /** The call that a key names. Each time that Vary is asked, the milliseconds may be others. */
 export const callOf = (calls, key) => calls.find((it) => it.id === Number(key.split("-")[0]) && Math.abs(it.at - timeOfKey(key)) < 2);
-/** The periods to choose from, by their minutes, and the longest of which the list has each call. */
+/** The periods to choose from, by their minutes. */
 export const PERIODS = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
-export const longestPeriod = () => Object.keys(PERIODS).findLast((minutes) => callsWith({ minutes }).length < MOST_CALLS) ?? "1";
-/** The longest period in words, and why it is no longer one. */
-export const longestPeriodName = () => `${PERIODS[longestPeriod()]}${longestPeriod() === "60" ? "" : `: the history holds ${count(MOST_CALLS)} calls`}`;
+/** From when on Vary keeps each call, also one that succeeded; 0 for all since its start. */
+export const keptSince = () => (log.calls?.length >= MOST_CALLS ? log.calls[MOST_CALLS - 1].at : 0);
+/** The outcomes of the filter that are several: any error, and what an experiment counts as invalid (-32602 is “Invalid params”). */
+const SEVERAL = { error: isError, invalid: (call) => call.code === -32602 || kindOf(call) === "refused" };
 
 /** What narrows the list, by the parameter of the address that has what is wanted. Without `to`, `from` is one minute. A time that is not understood filters nothing; the view says so. */
 const FILTERS = {
-  outcome: (call, wanted) => (wanted === "error" ? isError(call) : kindOf(call) === wanted),
+  outcome: (call, wanted) => (Object.hasOwn(SEVERAL, wanted) ? SEVERAL[wanted](call) : kindOf(call) === wanted),
   client: (call, wanted) => call.client?.name === wanted,
   version: (call, wanted) => call.client?.version === wanted,
   variant: (call, wanted) => call.variant === wanted,
   reason: (call, wanted) => call.reason === wanted,
   person: (call, wanted) => call.principal === wanted,
-  server: (call, wanted) => serverOf(call) === wanted,
+  server: (call, wanted) => call.server === wanted,
   rule: (call, wanted) => call.rule === wanted,
   tool: (call, wanted) => call.target === wanted,
+  error: (call, wanted) => firstLine(call.error)?.startsWith(wanted.replace(/…$/, "")) === true,
   q: (call, wanted) => wanted.trim().split(/\s+/).map(matcher).every((matches) => textsOf(call).some(matches)),
-  minutes: (call, wanted) => !(call.at < Date.now() / 1000 - 60 * Number(wanted)),
+  minutes: (call, wanted) => !(call.at < beginOf(wanted)),
   from: (call, wanted, params) => !(call.at < secondsOf(wanted)) && (secondsOf(params.get("to")) > 0 || !(call.at >= secondsOf(wanted) + 60)),
   to: (call, wanted) => !(call.at >= secondsOf(wanted) + 60),
 };
 
-/** The filters that come with a link alone. */
-export const FIXED = ["tool", "rule", "version", "variant", "reason"];
+/** When a period begins that ends now; `NaN` for what is not one. */
+export const beginOf = (minutes) => Date.now() / 1000 - 60 * Number(minutes);
 
-/** The command that reads the calls of some filters from the audit log, or those since the call that is wanted. */
+/** The filters that come with a link alone. */
+export const FIXED = ["tool", "rule", "version", "variant", "reason", "error"];
+
+/** An argument of a command as a shell reads it. */
+export const quoted = (text) => (/[^\w./:-]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : text);
+
+/** The command that reads the calls of some filters from the audit log, or those of the minute of a call that is wanted and not kept. */
 export function auditCommand(params) {
-  const quoted = (text) => (/[^\w./:-]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : text);
-  const minute = params.has("call") ? addressOfMinute(timeOfKey(params.get("call"))) : (params.get("from") ?? "");
-  const since = secondsOf(minute) > 0 ? minute.replace("Z", ":00Z") : params.get("minutes") > 0 && `${params.get("minutes")}m`;
+  const [key, from] = [params.get("call"), params.get("from") ?? ""];
+  const lost = key && !callOf(log.calls ?? [], key) ? timeOfKey(key) : NaN;
+  const written = (seconds) => seconds > 0 && addressOfMinute(seconds).replace("Z", ":00Z");
+  const since = written(lost || secondsOf(from)) || (params.get("minutes") > 0 && `${params.get("minutes")}m`);
+  const until = written((lost || secondsOf(params.get("to") || from)) + 60);
   const searched = log.calls?.find(({ target }) => target === params.get("q"))?.target;
   const [who, client, server, tool = searched] = ["person", "client", "server", "tool"].map((name) => params.get(name) ?? undefined);
   // What cannot be seen should not be pasted into a terminal.
-  const wanted = Object.entries({ who, client, server, tool, since }).filter(([, value]) => value && plain(value, Infinity) === value);
+  const wanted = Object.entries({ who, client, server, tool, since, until }).filter(([, value]) => value && plain(value, Infinity) === value);
   const flags = wanted.map(([flag, value]) => `--${flag} ${quoted(value)}`);
   return ["vary audit", quoted(log.auditFile), ...flags].join(" ");
 }
@@ -98,18 +107,19 @@ export function narrowed(calls, params, leftOut = []) {
   return calls.filter((call) => names.every((name) => FILTERS[name](call, params.get(name), params)));
 }
 
-/** The calls that a link with these filters leads to. */
-export const callsWith = (filters) => narrowed(log.calls ?? [], new URLSearchParams(filters));
+/** The calls that a link with these filters leads to; or those of other `calls`. */
+export const callsWith = (filters, calls = log.calls ?? []) => narrowed(calls, new URLSearchParams(Object.entries(filters).filter(([, value]) => value)));
 
-/** The calls that Vary keeps, too. */
-function kept(calls) {
-  const older = { errors: 0, denied: 0 };
-  return calls.filter((call, at) => {
-    const kind = isError(call) ? "errors" : call.outcome;
-    if (kind in older) older[kind] += 1;
-    return at < MOST_CALLS || older[kind] <= MOST_ERRORS;
-  });
-}
+/** The calls of clients that failed or were refused since the start, those that are alike as one with their `count` and when the last one ended. */
+export const failuresWith = ({ failures = [] }, filters) => callsWith(filters, failures.filter((it) => it.principal !== OPERATOR));
+
+/** How many calls these are, some of which may stand for several, and when the last one ended. */
+export const total = (calls) => calls.reduce((sum, { count = 1 }) => sum + count, 0);
+export const lastOf = (calls) => Math.max(...calls.map(({ at }) => at));
+
+/** As many calls as Vary keeps: of older ones, only what failed or was refused. */
+const kept = (calls) =>
+  calls.filter((call, at) => at < MOST_CALLS || isError(call) || call.outcome === "denied").slice(0, MOST_CALLS + 2 * MOST_ERRORS);
 
 class CallLog {
   /** The latest first; absent until they are read. */

@@ -2,7 +2,7 @@
 
 import { failures } from "./calls.js";
 import { html } from "./dom.js";
-import { addressOfMinute, count, minuteOfDay, plural, saving } from "./format.js";
+import { addressOfMinute, count, minuteOfDay, momentOfDay, plural, saving } from "./format.js";
 import { PlainTable } from "./parts.js";
 import { narrow } from "./route.js";
 import { Name, plain } from "./text.js";
@@ -49,15 +49,12 @@ function Bar({ variant, servers, most }) {
 }
 
 function Legend({ servers, used, hasTools }) {
-  const others = used.filter((it) => servers.indexOf(it) >= COLORS).length;
-  const named = others > 1 ? used.filter((it) => servers.indexOf(it) < COLORS) : used;
-  const item = (server) => html`<li key=${server}>
-    <${Swatch} kind=${color(servers, server)} /><${Name} value=${server} limit=${32} />
-  </li>`;
+  const { true: named = [], false: others = [] } = Object.groupBy(used, (it) => servers.indexOf(it) < COLORS || servers.length === COLORS + 1);
+  const item = (server) => html`<li><${Swatch} kind=${color(servers, server)} /><${Name} value=${server} limit=${32} /></li>`;
   return html`<ul class="legend" aria-label="Colours of servers">
     ${named.map(item)}
     ${hasTools && html`<li><${Swatch} kind="bar-vary" />tools of Vary</li>`}
-    ${others > 1 && html`<li><${Swatch} kind=${`bar-${COLORS}`} />${plural(others, "other server")}</li>`}
+    ${others.length > 0 && html`<li><${Swatch} kind=${`bar-${COLORS}`} />${plural(others.length, "other server")}</li>`}
   </ul>`;
 }
 
@@ -66,27 +63,30 @@ const Swatch = ({ kind }) => html`<svg class="swatch" aria-hidden="true"><rect c
 const [MOST_BARS, FEWEST_BARS] = [60, 10];
 
 /**
- * A time axis that ends with the last of `all`. Each bar has those of `calls` that ended in its minute, or in several where
- * all span more than an hour. Those with calls of `chosen` are marked.
+ * A time axis from the first to the last of `all`, or from `from` if that is earlier. Each bar has those of `calls` of its minute,
+ * or of several for more than an hour. Bars with calls of `chosen` are marked, and so is the time before `since`, which lacks calls.
  */
-export function CallChart({ all, calls, chosen }) {
+export function CallChart({ all, calls, chosen, from, since }) {
   const minutes = all.map(({ at }) => Math.floor(at / 60));
   const last = Math.max(...minutes);
-  const span = last - Math.min(...minutes) + 1;
+  const span = last - Math.min(...minutes, from > 0 ? Math.floor(from / 60) : last) + 1;
   const width = Math.ceil(span / MOST_BARS);
   const bars = Math.max(FEWEST_BARS, Math.ceil(span / width));
   const start = last + 1 - bars * width;
-  const groups = [...Map.groupBy(calls, ({ at }) => Math.floor((Math.floor(at / 60) - start) / width))].sort(([a], [b]) => a - b);
+  const shown = calls.filter(({ at }) => at >= 60 * start);
+  const groups = [...Map.groupBy(shown, ({ at }) => Math.floor((Math.floor(at / 60) - start) / width))].sort(([a], [b]) => a - b);
   const most = Math.max(...groups.map(([, some]) => some.length));
+  const gap = Math.min(100, (100 * (since / 60 - start)) / (bars * width));
   const bar = ([at, some], index) => {
     const from = 60 * (start + at * width);
     return html`<${TimeBar} key=${from} ...${{ at, bars, from, width, most }} calls=${some} isChosen=${some.some((it) => chosen.has(it))} isEntry=${index === groups.length - 1} />`;
   };
   return html`<figure class="chart axis">
+    ${gap > 0 && html`<div class="gap" style=${{ width: `${gap}%` }} title=${`Before ${momentOfDay(since)} not all calls are kept.`}><span>not kept</span></div>`}
     <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
     <figcaption class="note">
       <span>${minuteOfDay(60 * start)}</span>
-      <span><${Swatch} kind="all" /> calls <${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied · ${plural(width, "minute")} a bar</span>
+      <span><${Swatch} kind="all" /> calls <${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied<span class="unit"> · ${plural(width, "minute")} a bar</span></span>
       <span>${minuteOfDay(60 * last)}</span>
     </figcaption>
   </figure>`;
@@ -113,6 +113,5 @@ function TimeBar({ at, bars, from, width, calls, most, isChosen, isEntry }) {
 /** The arrow keys go from bar to bar: Tab has one stop for all. */
 function moveFocus({ key, target }) {
   const bar = target.closest("a");
-  const next = { ArrowLeft: bar?.previousElementSibling, ArrowRight: bar?.nextElementSibling }[key];
-  next?.focus();
+  ({ ArrowLeft: bar?.previousElementSibling, ArrowRight: bar?.nextElementSibling })[key]?.focus();
 }

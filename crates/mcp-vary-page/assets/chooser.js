@@ -35,13 +35,8 @@ function knownIds(params) {
   return ids.split(",").filter((id) => id && id !== NONE).map(decoded).slice(0, MOST_CLIENTS);
 }
 
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+/** Unlike `decodeURIComponent`, this fails for no text that an address can have. */
+const decoded = (text) => new URLSearchParams(`=${text}`).get("") ?? "";
 
 function knownClient(id) {
   if (Object.hasOwn(PRESETS, id)) return PRESETS[id];
@@ -113,9 +108,7 @@ export class Chooser extends Component {
     const choice = (id, name) => box(id, name, isChosen(id), () => this.toggle(id));
     const pasted = pastedClients(params);
     const ids = [...new Set([...seen, ...knownIds(params).filter((id) => id.startsWith(SEEN))])];
-    return html`
-      ${ids.length + pasted.length > 0 &&
-      html`<fieldset>
+    return html`${ids.length + pasted.length > 0 && html`<fieldset>
         <legend>Clients that were seen, or pasted</legend>
         <${FirstTen} all=${ids} isChosen=${isChosen} show=${(ids) => ids.map((id) => choice(id, html`<${ClientName} client=${readSeen(id).client} person=${readSeen(id).key} />`))} />
         ${pasted.map((it) => box(JSON.stringify(it), html`<${ClientName} client=${it} person=${it.key} />`, true, () => this.set(it, false)))}
@@ -129,8 +122,7 @@ export class Chooser extends Component {
         ${variants.map((id) => choice(`${VARIANT}${id}`, html`<${Name} value=${id} limit=${40} />`))}
       </fieldset>
       ${!isFull && html`<${Paste} add=${(client) => this.set(client, true)} />`}
-      ${isFull && html`<p class="note">Vary makes at most ${MOST_CLIENTS} calls at once. Take one away to add another.</p>`}
-    `;
+      ${isFull && html`<p class="note">Vary makes at most ${MOST_CLIENTS} calls at once. Take one away to add another.</p>`}`;
   }
 }
 

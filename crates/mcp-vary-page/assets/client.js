@@ -12,21 +12,31 @@ export function ClientName({ client: { name, version }, person }) {
 /** The same as a text without elements. */
 export const clientLabel = ({ name, version }, person) => plain([name, version, person && `· ${person}`].filter(Boolean).join(" "), 80);
 
+/** The people of a client in the savings, which have all of them since the start. */
+export const peopleOf = ({ savings }, name) => (savings?.clients ?? []).flatMap(({ client, person }) => (client === name && person ? [person] : []));
+
+/** A client that was seen, once for each person who is known of it. What it got last is certain of an only person. */
+function withPeople(seen, people) {
+  const decided = people.length > 1 && { reason: undefined, last: undefined };
+  return people.length === 0 ? [seen] : people.map((principal) => ({ ...seen, ...decided, principal }));
+}
+
 /** Who called, most calls first: clients with their people, once each, as they were last. Then those that were seen and made none of the `calls`. */
-export function callersOf(calls, seen) {
+export function callersOf(calls, status) {
   const keyOf = ({ name, version }, ...person) => JSON.stringify([name, version, ...person]);
   const ofClients = calls.filter(({ client, principal }) => client?.name && principal !== OPERATOR);
   const byCaller = Map.groupBy(ofClients, ({ client, principal }) => keyOf(client, principal));
   const callers = [...byCaller.values()].map((all) => ({ ...all[0], calls: all.length })).sort((a, b) => b.calls - a.calls);
   const known = new Set(callers.map(({ client }) => keyOf(client)));
   // A client is there once for each variant that it got.
-  const others = new Map(seen.toSorted((a, b) => a.last - b.last).map((it) => [keyOf(it.client ?? {}), it]));
+  const others = new Map((status.clients ?? []).toSorted((a, b) => a.last - b.last).map((it) => [keyOf(it.client ?? {}), it]));
   const silent = [...others.values()].filter(({ client }) => client?.name && !known.has(keyOf(client))).reverse();
-  return [...callers, ...silent.map(({ rule, last, ...it }) => ({ ...it, variantRule: rule, at: last, calls: 0 }))];
+  const all = silent.flatMap((it) => withPeople(it, peopleOf(status, it.client.name)));
+  return [...callers, ...all.map(({ rule, last, ...it }) => ({ ...it, variantRule: rule, at: last, calls: 0 }))];
 }
 
 /** Who makes the calls of this page. */
-const OPERATOR = "operator's page";
+export const OPERATOR = "operator's page";
 
 /** The fields: their labels, what to paste, and how their text is read. */
 export const FIELDS = {

@@ -13,7 +13,7 @@ import { Choice, Confirm, Filter, Pending, Problem, matcher, readInto } from "./
 import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
-import { openTool, toolKey } from "./tool.js";
+import { effectOf, isReadOnly, openTool, toolKey } from "./tool.js";
 import { causesOf } from "./who.js";
 
 export class Compare extends Component {
@@ -24,12 +24,10 @@ export class Compare extends Component {
   render({ params, status, failed }, { catalog, calls, error }) {
     if (!catalog || !status) return html`<${Pending} what="tools" error=${error ?? this.props.error} />`;
     const tool = openTool(params);
-    return html`
-      ${status.calls !== true && CALLS_OFF}
+    return html`${status.calls !== true && CALLS_OFF}
       ${tool
         ? html`<${Call} key=${toolKey(tool)} ...${{ tool, catalog, calls, params, status, failed }} />`
-        : html`<${ToolChoice} ...${{ catalog, calls, params }} />`}
-    `;
+        : html`<${ToolChoice} ...${{ catalog, calls, params }} />`}`;
   }
 }
 
@@ -56,7 +54,7 @@ function ToolChoice({ catalog, calls, params }) {
   const rows = counted.filter((it) => matches(it.name) || matches(it.known)).sort((a, b) => b.calls - a.calls);
   const empty = catalog.tools.length === 0 ? "The servers list no tools yet." : "No tool matches. Clear the filter.";
   const cell = (tool, { id }) => {
-    if (id === "effect") return html`<span class="faint">${effect(tool.annotations)}</span>`;
+    if (id === "effect") return html`<span class="faint">${effectOf(tool)}</span>`;
     if (id === "calls" || id === "errors") return tool[id] > 0 && count(tool[id]);
     return html`<${Name} value=${id === "name" ? tool.known : tool[id]} />`;
   };
@@ -72,14 +70,6 @@ function ToolChoice({ catalog, calls, params }) {
   </section>`;
 }
 
-const isReadOnly = (annotations) => annotations?.readOnlyHint === true;
-
-/** What a tool does, as its server declares. */
-export function effect(annotations) {
-  if (isReadOnly(annotations)) return "only reads";
-  return annotations?.destructiveHint === false ? "writes" : "writes, may destroy";
-}
-
 /** One tool: its form, the clients, and what they got. */
 class Call extends Component {
   heading = createRef();
@@ -87,7 +77,7 @@ class Call extends Component {
   /** `causes`: what hides the tool from each client, as far as that is known. */
   state = { texts: new Map(), problems: new Map(), causes: new Map() };
   /** The clients to choose from, in an order that stays. */
-  seen = idsOf(callersOf(this.props.calls, this.props.status.clients ?? []), this.props.status.keys ?? []);
+  seen = idsOf(callersOf(this.props.calls, this.props.status), this.props.status.keys ?? []);
 
   componentDidMount() {
     this.heading.current?.focus();
@@ -133,7 +123,7 @@ class Call extends Component {
     const { value, problems } = readArguments(original.inputSchema, texts);
     this.setState({ problems }, () => this.form.current?.querySelector("[aria-invalid]")?.focus());
     if (problems.size > 0) return;
-    if (isReadOnly(original.annotations)) return this.call(value);
+    if (isReadOnly(original)) return this.call(value);
     this.setState({ asked: value });
     this.explain(true);
   };
@@ -159,11 +149,10 @@ class Call extends Component {
     const name = row ? clientName(row) : tool.name;
     const variants = catalog.variants.map(({ id }) => id);
     const keys = [["", "as each client has it"], ...(status.keys ?? []).map((key) => [key, plain(key, 60)])];
-    return html`
-      <section aria-labelledby="tool">
+    return html`<section aria-labelledby="tool">
         <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${name} limit=${120} /></h2>
         <p class="note">
-          <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${original && `, ${effect(original.annotations)}`} ·${" "}
+          <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${original && html`, ${effectOf(original)}`} ·${" "}
           <a href=${linkWith({ tool: "" })}>choose another tool</a>
         </p>
         ${typeof original?.description === "string" && html`<p><${LongText} value=${original.description} limit=${240} /></p>`}
@@ -174,20 +163,17 @@ class Call extends Component {
           ${keys.length > 1 && html`<${Choice} label="Person, by API key" value=${params.get("key") ?? ""} options=${keys} onChange=${(key) => replace({ key })} />`}
           <${Chooser} ...${{ params, variants }} seen=${this.seen} />
         </section>
-        ${original &&
-        html`<form ref=${this.form} onSubmit=${this.submit} aria-labelledby="arguments" class="call">
+        ${original && html`<form ref=${this.form} onSubmit=${this.submit} aria-labelledby="arguments" class="call">
           <h2 id="arguments">Arguments</h2>
           <${SchemaForm} schema=${original.inputSchema} ...${{ texts, problems }} changed=${this.changed} />
           <p><${CallButton} ...${{ getting, refused, isCalling, isOff: status.calls !== true }} /></p>
           ${refused.length > 0 && html`<${Refused} ...${{ refused, tool }} />`}
         </form>`}
       </div>
-      ${asked &&
-      html`<${Question} ...${{ name, getting, refused }} annotations=${original.annotations} value=${asked}
+      ${asked && html`<${Question} ...${{ name, getting, refused }} annotations=${original.annotations} value=${asked}
         yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })} />`}
       ${error && html`<${Problem} what="The call was not made." error=${error} />`}
-      ${answer && html`<${Results} ...${answer} />`}
-    `;
+      ${answer && html`<${Results} ...${answer} />`}`;
   }
 }
 
@@ -203,7 +189,9 @@ function CallButton({ getting, refused, isCalling, isOff }) {
 
 /** Why a client does not get a tool: causes, or in words that it needs a person; empty if it gets it. */
 async function whatHides(tool, client) {
-  const { tools, lacksCredential } = await post("/api/explain", client);
+  const { tools, steps = [], lacksCredential } = await post("/api/explain", client);
+  const [refusal, pin] = ["refused", "pin"].map((name) => steps.find(({ step }) => step === name)?.detail);
+  if (refusal) return [{ by: "refused", rule: null, detail: `${refusal}: ${pin}` }];
   const causes = tools.find((it) => toolKey(it) === toolKey(tool))?.hidden ?? [];
   const isNobody = !client.key && !client.claims && causes.some(({ detail }) => detail === NO_RULE);
   return lacksCredential || isNobody ? NO_PERSON : causes;
@@ -227,7 +215,7 @@ function Question({ name, annotations, value, getting, refused, yes, no }) {
   const isSafe = annotations?.destructiveHint === false;
   return html`<${Confirm} title=${`${title}?`} button=${title} ...${{ yes, no }}>
     <code class=${!isSafe && "destroys"}><${Name} value=${name} limit=${60} /></code> ${isSafe ? "writes" : "may destroy"}, as its server
-    ${" "}declares it (<code>destructiveHint: ${plain(String(annotations?.destructiveHint ?? "not set"))}</code>). It runs once for${" "}
+    ${" "}declares it (<code>destructiveHint: ${plain(String(annotations?.destructiveHint ?? "not set"))}</code>). It runs once for each of these:${" "}
     ${names(getting)}, with <code><${LongText} value=${JSON.stringify(value)} limit=${300} /></code>, and nothing undoes that.
     ${refused.length > 0 && html` Not for ${names(refused)}.`}
   <//>`;

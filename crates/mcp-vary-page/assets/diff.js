@@ -109,8 +109,6 @@ function merged(pieces) {
 const ELEMENTS = { same: "span", removed: "del", added: "ins", skipped: "i" };
 
 /** A text with what was removed and added in it. */
-export function Diff({ before, after, pieces = diff(before, after) }) {
-  return html`<bdi class="block diff" dir="auto">
-    ${pieces.map(([kind, text]) => html`<${ELEMENTS[kind]}>${visible(text, true)}</${ELEMENTS[kind]}>`)}
-  </bdi>`;
-}
+export const Diff = ({ before, after, pieces = diff(before, after) }) => html`<bdi class="block diff" dir="auto">
+  ${pieces.map(([kind, text]) => html`<${ELEMENTS[kind]}>${visible(text, true)}</${ELEMENTS[kind]}>`)}
+</bdi>`;

@@ -7,6 +7,7 @@ import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./for
 import { count, saving } from "./format.js";
 import { CheckBox, Panel, Problem, readInto } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
+import { effectOf } from "./tool.js";
 
 export class DraftTool extends Component {
   /** The texts of values that are typed, and what is wrong with each, by the names of arguments. */
@@ -49,7 +50,7 @@ export class DraftTool extends Component {
     const { isShown, shown, tokens, hidden, isLocked } = now;
     return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${clientName(tool)} limit=${120} />`} close=${close}>
       <p class="note">
-        of the server <${Name} value=${tool.server} />, ${count(tool.tokens)} tokens as it lists it
+        of the server <${Name} value=${tool.server} />, ${effectOf(tool)}, ${count(tool.tokens)} tokens as it lists it
         ${isShown && typeof shown === "string" && `, ${count(tokens)} in the draft (${saving(tokens, tool.tokens)})`}
       </p>
       ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}

@@ -2,13 +2,12 @@
 
 import { html } from "./dom.js";
 import { NOTHING, clientName, pattern, rulesOf } from "./draft-value.js";
-import { effect } from "./compare.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { Choice, Filter, matcher } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { toolKey } from "./tool.js";
+import { destroys, effectOf, toolKey } from "./tool.js";
 import { ServerChoice } from "./variants.js";
 
 const COLUMNS = [
@@ -30,9 +29,11 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
   const rows = groups.flatMap((group) => [group, ...group.tools]);
   const tools = groups.flatMap((group) => group.tools);
   const isAll = tools.length === catalog.tools.filter((it) => it.name).length;
-  const cell = (row, column) => (row.tools ? headingCell(row, now) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
-  const open = (row, { id: column }) =>
-    column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
+  const cell = (row, column) => (row.tools ? groupCell(row, column, now, id) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
+  const open = (row, { id: column }) => {
+    if (row.tools) return set(row.tools, row.tools.every(isAbsent) || row.tools.some((it) => isAbsent(it) && !now(it).isLocked));
+    return column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
+  };
   const isAbsent = (it) => !now(it).isShown;
   const set = (tools, isShown) => toggle(tools.filter((it) => now(it).isShown !== isShown), isShown);
   const selected = (row, column) => column.id === "name" && tool && toolKey(row) === toolKey(tool);
@@ -42,9 +43,8 @@ export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only,
       hide=${() => (isAll ? only([], NOTHING) : set(tools, false))}
       only=${() => only(tools, rules(catalog, params, tools))} />
     ${tools.length === 0
-      ? html`<p class="empty">No tool matches. Clear the filter, choose all servers, or show all tools.</p>`
-      : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${used ? SUGGESTED : COLUMNS} isHeading=${(row) => row.tools}
-          openHeading=${({ tools }) => set(tools, tools.every(isAbsent) || tools.some((it) => isAbsent(it) && !now(it).isLocked))} ...${{ rows, cell, open, selected }} />`}
+      ? html`<p class="empty">${catalog.tools.length > 0 ? "No tool matches. Clear the filter, choose all servers, or show all tools." : "The servers list no tools yet."}</p>`
+      : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${used ? SUGGESTED : COLUMNS} ...${{ rows, cell, open, selected }} />`}
   </section>`;
 }
 
@@ -54,7 +54,7 @@ function grouped(catalog, params, now) {
   const server = params.get("server");
   const state = params.get("state");
   const isFound = (it) => [it.name, clientName(it), now(it).shown ?? ""].some(matches);
-  const isIn = (it) => isFound(it) && (!state || now(it).isShown === (state === "listed"));
+  const isIn = (it) => isFound(it) && (!state || (state === "destroys" ? destroys(it) : now(it).isShown === (state === "listed")));
   const groups = catalog.servers.filter((it) => !server || it === server).map((name) => {
     const all = catalog.tools.filter((it) => it.server === name && it.name);
     return { server: name, all, tools: all.filter(isIn) };
@@ -70,26 +70,30 @@ function rules(catalog, params, tools) {
 }
 
 function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only }) {
-  const states = ["", "listed", "hidden"].map((it) => [it, it || "all"]);
+  const states = [["", "all"], ["listed", "listed"], ["hidden", "hidden"], ["destroys", "what may destroy"]];
   return html`<div class="choices">
       <${Filter} label="Filter tools" hint="e.g. *issue*" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
       <${ServerChoice} ...${{ catalog, params }} />
       <${Choice} label="Show" value=${params.get("state") ?? ""} options=${states} onChange=${(state) => replace({ state })} />
       <div class="buttons" role="group" aria-label=${`${plural(shown, "tool")} of the filter`}>
         <button type="button" disabled=${shown === 0 || isAll} onClick=${only}>Only these ${isAll ? "" : count(shown)}</button>
-        <button type="button" disabled=${shown === 0} onClick=${hide}>Hide all</button>
-        <button type="button" disabled=${shown === 0} onClick=${list}>List all</button>
+        <button type="button" disabled=${shown === 0} onClick=${hide}>Hide ${isAll ? "all" : count(shown)}</button>
+        <button type="button" disabled=${shown === 0} onClick=${list}>List ${isAll ? "all" : count(shown)}</button>
       </div>
     </div>
-    <p class="note">Check a tool to list it, or a server for all of its tools. Choose a name to change it, its description and its arguments.</p>`;
+    <p class="note">Check what is listed. Choose a name to change it, its description and arguments.</p>`;
 }
 
-function headingCell({ server, all, tools }, now) {
-  const listed = all.filter((it) => now(it).isShown).length;
+/** A server: its box, how many of its tools are listed, and what they cost one by one. */
+function groupCell({ server, all, tools }, { id: column }, now, id) {
+  const sum = (tokens) => count(all.reduce((sum, it) => sum + (tokens(it) ?? 0), 0));
+  if (column === "listed") return `${count(all.filter((it) => now(it).isShown).length)} of ${count(all.length)}`;
+  if (column === "tokens") return sum((it) => now(it).isShown && now(it).tokens);
+  if (column === "before") return sum((it) => it.variants[id]?.tokens);
+  if (column !== "name") return null;
   const [isChecked, isLocked] = ["isShown", "isLocked"].map((member) => tools.every((it) => now(it)[member]));
-  return html`<span class="group-name"
-    ><${Box} label=${`all tools of ${plain(server, 40)}`} ...${{ isChecked, isLocked, isSome: tools.some((it) => now(it).isShown) }} /><${Name} value=${server} limit=${60} />
-    <span class="faint"> ${count(listed)} of ${plural(all.length, "tool")}</span></span>`;
+  return html`<${Box} label=${`all tools of ${plain(server, 40)}`} ...${{ isChecked, isLocked, isSome: tools.some((it) => now(it).isShown) }} />
+    <${Name} value=${server} limit=${60} />`;
 }
 
 function toolCell(row, { id: column }, { isShown, shown, tokens, hidden, isLocked }, id, use) {
@@ -103,17 +107,16 @@ function toolCell(row, { id: column }, { isShown, shown, tokens, hidden, isLocke
     return html`<${Box} label=${plain(clientName(row), 60)} isChecked=${isShown} isLocked=${isLocked} />
       ${isShown ? "listed" : html`<span class="hidden-tool">hidden${why}</span>`}`;
   }
-  if (!isShown) return "–";
+  if (!isShown) return column === "tokens" && "–";
   if (typeof shown !== "string") return "…";
   if (column === "tokens") return count(tokens);
-  return html`<span class=${shown === clientName(row) ? "faint" : "mark renamed"}><${Name} value=${shown} /></span>`;
+  return shown !== clientName(row) && html`<span class="mark renamed"><${Name} value=${shown} /></span>`;
 }
 
 /** How often a tool of a suggestion was called, by how many people, and what it does as its server declares. */
 function useOf({ calls, people }, { annotations }) {
   const callers = people > 0 && `, by ${count(people)} ${people === 1 ? "person" : "people"}`;
-  const does = effect(annotations);
-  return html`<span class=${does.endsWith("destroy") ? "bad" : ""}>${does}</span> · ${plural(calls, "call")}${callers}`;
+  return html`${effectOf({ annotations })} · ${plural(calls, "call")}${callers}`;
 }
 
 /** A check box in a cell: the cell is what Tab and Enter reach, and its table what a click does. */

@@ -1,6 +1,7 @@
 // The view of a draft: a variant that is changed here, and what that would save.
 
 import { get, post } from "./api.js";
+import { failuresWith } from "./calls.js";
 import { Component, createRef, html } from "./dom.js";
 import { DraftBar, DraftTexts, Stay, Totals } from "./draft-file.js";
 import { DraftTool } from "./draft-tool.js";
@@ -16,14 +17,14 @@ import { VARIANTS_OFF } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
 const PACE = 300;
+/** The seconds of calls from which a suggestion needs no warning. */
+const A_DAY = 86_400;
 
 /** The item of the tab's storage that has the drafts while the page is loaded again. */
 const STORED = "vary-drafts";
-/** What is changed, by variant: `{value, clients, saved}`, where `clients` is a text, and `saved` is what the file had. */
+/** What is changed, by variant: `{value, clients, saved}`, where `clients` is a text, and `saved` is what the file had before. */
 const drafts = new Map(JSON.parse(sessionStorage.getItem(STORED) ?? "[]"));
 addEventListener("pagehide", () => sessionStorage.setItem(STORED, JSON.stringify([...drafts])));
-/** The variants of drafts from before the page was loaded: the file may be another by now. */
-const unchecked = new Set(drafts.keys());
 /** The ids of variants that are drafted here, and whether the file has them by now. */
 const created = new Map([...drafts.keys()].map((id) => [id, false]));
 
@@ -34,18 +35,13 @@ export class Draft extends Component {
   /** `toggled`: whether tools are to be listed, until the answer says so. `tried`: those that were to be listed last. */
   state = { toggled: new Map(), tried: [] };
 
-  componentDidMount() {
-    const tool = openTool(this.props.params);
-    this.isLinked = tool && !this.props.params.get("q");
-    if (this.isLinked) replace({ q: tool.name, server: tool.server });
-    this.start();
-  }
+  componentDidMount = () => this.start();
 
   async start() {
     try {
-      const catalog = await get("/api/catalog");
+      const [catalog, { experiments = [] }] = await Promise.all([get("/api/catalog"), get("/api/experiments").catch(() => ({}))]);
       catalog.variants.forEach((it) => created.delete(it.id));
-      this.setState({ catalog });
+      this.setState({ catalog, experiments });
       if (this.id() === this.state.id) await this.read(this.id());
     } catch (error) {
       this.fail(error);
@@ -54,8 +50,28 @@ export class Draft extends Component {
 
   /** What Vary did not answer is asked again once it answers for its status. */
   componentDidUpdate({ status }) {
-    if (this.state.error?.status === 0 && status !== this.props.status) this.start();
+    const isLater = status !== this.props.status;
+    if (this.state.error?.status === 0 && isLater) this.start();
     else if (this.state.catalog && this.id() !== this.state.id) this.load();
+    else if (isLater && this.state.value && listsOf(status) !== listsOf(this.props.status)) this.reread();
+    else if (isLater && this.state.value) this.watch();
+  }
+
+  /** Reads the variant again once the file is another. */
+  async watch() {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    await readInto(this, async () => {
+      const { id } = this.state;
+      const { digest } = await written(this.inFile(id));
+      if (digest !== this.state.digest && id === this.state.id && !this.state.isWriting) await this.reread();
+    }, "unread");
+    this.isWatching = false;
+  }
+
+  /** The variant, or if it is new another one: the file has a digest and a last save in any case. */
+  inFile(id) {
+    return isNew(id) ? this.state.catalog.variants[0].id : id;
   }
 
   componentWillUnmount() {
@@ -79,38 +95,27 @@ export class Draft extends Component {
     const id = this.id();
     if (id === undefined) return;
     clearTimeout(this.timer);
+    // What Vary answers now is of the variant before.
+    this.asked += 1;
     this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null, unread: null, tried: [] });
     this.read(id).catch((error) => this.fail(error));
   }
 
   /** Reads the variant as the file has it; what was changed here stays. */
   async read(id) {
-    const { value, clients, digest, lastSave } = await written(isNew(id) ? this.state.catalog.variants[0].id : id);
+    const { value, clients, digest, lastSave } = await written(this.inFile(id));
     const saved = isNew(id) ? { value: {}, clients: "" } : { value, clients: clients.join("\n") };
-    const before = unchecked.delete(id) && drafts.get(id)?.saved;
-    if (before && !same(before, saved)) {
-      drafts.delete(id);
-      if (isNew(id)) created.delete(id);
-      this.setState({ outdated: id });
-    }
+    const known = drafts.get(id);
+    // A draft that was changed back is none.
+    if (known?.saved && same(known, { ...known, ...known.saved })) drafts.delete(id);
     const from = this.props.params.get("from");
     if (from && !drafts.has(id)) drafts.set(id, { ...saved, value: await inPlaceOf(id, saved.value, from) });
     const inherited = await inheritedTools(id, (drafts.get(id) ?? saved).value, this.state.catalog);
     if (this.id() !== id) return;
     if (from) replace({ from: "" });
     const draft = drafts.get(id);
-    if (draft) drafts.set(id, { ...draft, saved });
-    this.setState({ ...saved, ...draft, saved, digest, lastSave, inherited }, () => {
-      this.focusLinked();
-      this.ask();
-    });
-  }
-
-  /** Moves the focus to the box of a tool that another view links to. */
-  focusLinked() {
-    const open = this.isLinked && document.querySelector('.step [aria-selected="true"]');
-    if (open) this.grid.current.focus(Number(open.dataset.cell.split("-")[0]), 1);
-    this.isLinked = false;
+    if (draft) drafts.set(id, { ...draft, saved: draft.saved ?? saved });
+    this.setState({ ...saved, ...draft, saved, digest, lastSave, inherited }, () => this.ask());
   }
 
   /** Reads everything again, for a file that was written. */
@@ -121,26 +126,43 @@ export class Draft extends Component {
     }, "unread");
 
   /** Writes the draft into the file. What is changed meanwhile stays. */
-  save = async () => {
+  save = () => {
     const { id, digest, clients } = this.state;
-    const draft = drafts.get(id);
-    const outcome = await post("/api/save", { ...this.sent(), digest });
-    if (same(drafts.get(id), draft)) drafts.delete(id);
-    if (isNew(id)) created.set(id, true);
-    await this.reread();
-    return { ...outcome, client: names(clients)[0]?.replaceAll("*", "") };
+    const [sent, draft] = [this.sent(), drafts.get(id)];
+    return this.write({ title: "Saved.", client: names(clients)[0]?.replaceAll("*", "") }, async () => {
+      const answer = await post("/api/save", { ...sent, digest });
+      if (same(drafts.get(id), draft)) drafts.delete(id);
+      if (isNew(id)) created.set(id, true);
+      rebase(id);
+      return answer;
+    });
   };
 
   /** Takes the last save out of the file. What it wrote is an unsaved draft again. */
-  undoSave = async () => {
-    const { variant: id, isNew: wasNew } = this.state.lastSave;
-    const { value, clients } = await written(id);
-    const outcome = await post("/api/undo", {});
-    if (wasNew) created.set(id, false);
-    if (!drafts.has(id)) drafts.set(id, { value, clients: clients.join("\n") });
-    await this.reread();
-    return outcome;
-  };
+  undoSave = () =>
+    this.write({ title: "Undone." }, async () => {
+      const { variant: id, isNew: wasNew } = this.state.lastSave;
+      const { value, clients } = await written(id);
+      const answer = await post("/api/undo", {});
+      if (wasNew) created.set(id, false);
+      if (!drafts.has(id)) drafts.set(id, { value, clients: clients.join("\n") });
+      rebase(id);
+      return answer;
+    });
+
+  /** Has Vary write by `run`, and reads the file again. The outcome has no warnings that Vary had before. */
+  async write(action, run) {
+    this.setState({ isWriting: true, isAsking: false, outcome: null, unwritten: null });
+    const withoutPositions = (text) => text.replace(/\[\d+\]/g, "[]");
+    const known = (this.props.review?.setup ?? []).map(({ what }) => withoutPositions(what));
+    const isNews = (line) => !line.startsWith("warning: ") || !known.some((what) => withoutPositions(line).includes(what));
+    await readInto(this, async () => {
+      const { outcome, isUsed } = await run();
+      await this.reread();
+      return { outcome: { ...action, isUsed, lines: outcome.split("\n").filter(isNews) } };
+    }, "unwritten");
+    this.setState({ isWriting: false });
+  }
 
   /** The draft for Vary. Without `clients`, their rules stay as they are. */
   sent() {
@@ -154,8 +176,9 @@ export class Draft extends Component {
   }
 
   change = (value, clients = this.state.clients) => {
-    drafts.set(this.state.id, { value, clients, saved: this.state.saved });
-    this.setState({ value, clients, isPending: true, outdated: null });
+    const { id, saved } = this.state;
+    drafts.set(id, { saved, ...drafts.get(id), value, clients });
+    this.setState({ value, clients, isPending: true, outcome: null });
     this.asked += 1;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(), PACE);
@@ -176,7 +199,10 @@ export class Draft extends Component {
       const { value, clients, calls, tools, since, ...proposed } = await get(`/api/suggest?${new URLSearchParams({ client: name })}`);
       // The view may be gone meanwhile.
       if (this.isGone) return;
-      const of = `${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}`;
+      const isUsed = ({ server, target, upstreamName }) => proposed.used.some((it) => it.name === (upstreamName ?? target) && [it.server, undefined, null].includes(server));
+      const failed = failuresWith(this.props.status ?? {}, { client: name, outcome: "error" }).filter((it) => it.method === "tools/call" && !isUsed(it));
+      const left = [...new Set(failed.map((it) => plain(it.isAnswered || it.isUnknownTool ? it.target : `${it.target} (${it.server} is down)`)))];
+      const of = html`${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}${left.length > 0 && html`; without what failed each time: ${left.slice(0, 9).join(", ")}`}${Date.now() / 1000 - since < A_DAY && "; less than a day: look for what it lacks"}`;
       this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
       const names = [...new Set([...clients, pattern(name)])].join("\n");
       this.put({ id: proposed.id, value, clients: names }, { q: "", server: "", state: "listed" });
@@ -205,6 +231,12 @@ export class Draft extends Component {
     if (!this.ids().includes(id)) created.set(id, false);
     replace({ variant: id, tool: "", ...params });
   }
+
+  /** Keeps the draft on what somebody else wrote into the file. */
+  keep = () => {
+    rebase(this.state.id);
+    this.setState({});
+  };
 
   /** Goes back to what the file has; a new variant is gone, until the draft is put back. */
   discard = () => {
@@ -264,7 +296,7 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params, status }, { catalog, value, clients, error, answer }) {
+  render({ params, status }, { catalog, experiments, id, value, saved, clients, error, answer, isPending }) {
     if (catalog?.variants.length === 0) return VARIANTS_OFF;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
@@ -272,8 +304,8 @@ export class Draft extends Component {
     const isOfTool = row && error?.message.includes(`overrides.tools.${configName(catalog, row)}`);
     const compared = this.compared();
     const callers = answer?.callers ?? [];
-    return html`
-      <p class="note">Change a variant and see what that would save. Clients do not see it until you save it.</p>
+    const changed = same(value, saved.value) ? [] : experiments.filter(({ arms }) => arms.some(({ variant }) => variant === id));
+    return html`<p class="note">Change a variant and see what that would save. Clients do not see it until you save it.</p>
       <div class="drafting">
         <div>
           <${Step} number="1" title="Start from">${this.renderStart(compared)}<//>
@@ -282,44 +314,45 @@ export class Draft extends Component {
             <${Clients} text=${clients} seen=${status?.clients ?? []} callers=${callers} set=${(text) => this.change(value, text)} />
           <//>
         </div>
-        <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, status, ...compared, callers }} variants=${catalog.variants} /><//>
+        <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, isPending, status, ...compared, callers }} experiments=${changed} catalog=${catalog} /><//>
       </div>
-      ${this.renderBar(compared, callers, isOfTool ? null : error)}
-    `;
+      ${this.renderBar(compared, callers, isOfTool ? null : error)}`;
   }
 
-  /** What the draft is compared with, the variant itself or of a new one what it starts from, and whether it differs from the file. */
+  /** What the draft is compared with, the variant itself or of a new one what it starts from, and whether it differs from the file, or the file from what was drafted. */
   compared() {
     const { catalog, id, value, saved, answer } = this.state;
     const parent = catalog.variants.find((it) => it.id === (isNew(id) ? (value.from ?? catalog.baseline) : id));
     const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
-    return { parent, before: (!isNew(id) && answer?.before) || parent?.tokens, isChanged };
+    const { saved: drafted = saved } = drafts.get(id) ?? {};
+    return { parent, before: (!isNew(id) && answer?.before) || parent?.tokens, isChanged, isMoved: !same(drafted, saved) };
   }
 
   renderStart({ before }) {
-    const { id, value, answer, error, isPending, suggestion, unsuggested, outdated } = this.state;
+    const { id, value, answer, error, isPending, suggestion, unsuggested } = this.state;
     const now = answer && !isPending && !error ? plural(answer.tokens, "token") : "…";
-    return html`
-      ${outdated && html`<p class="problem" role="alert">The file has changed: your unsaved draft of <${Name} value=${outdated} /> is gone.</p>`}
-      <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
+    return html`<div class="choices">
+        <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
+        <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} />
+      </div>
       <label class="field wide-field">Description
         <input value=${value.description ?? ""} placeholder="for whom or what it is" autocomplete="off"
           onInput=${(event) => this.change({ ...value, description: event.target.value || undefined })} />
       </label>
-      <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} />
       ${unsuggested && html`<${Problem} what="Nothing is suggested." error=${unsuggested} />`}
-      ${suggestion?.value === value && html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${now}</strong></p>`}
-    `;
+      ${suggestion?.value === value && html`<p role="status">${suggestion.of}: ${count(before)} → <strong>${now}</strong></p>`}`;
   }
 
-  renderTools({ parent }, tool, row, error) {
+  renderTools({ parent, isMoved }, tool, row, error) {
     const { catalog, id, value, isPending, tried, undone, suggestion } = this.state;
     const { params, failed } = this.props;
     const { change, toggle, only, close, grid } = this;
     const now = this.figures();
     const still = isPending ? [] : tried.filter((it) => now(it).hidden);
     const used = suggestion?.id === id ? new Map(suggestion.used.map((it) => [toolKey(it), it])) : null;
-    return html`
+    const absent = (this.props.status?.servers ?? []).filter(({ state, tools }) => state !== "up" && tools === undefined);
+    return html`${absent.length > 0 && html`<p class="note">Not known yet: the tools of ${plain(absent.map(({ name, state }) => `${name} (${state})`).join(", "), 200)}</p>`}
+      <div role="alert">${isMoved && html`<${Moved} ...${{ id }} keep=${this.keep} discard=${this.discard} />`}</div>
       <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => change(setCompact(id, value, event.target.checked))}>
         compact: first sentences and short schemas
       <//>
@@ -331,14 +364,17 @@ export class Draft extends Component {
         <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
         ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
       </div>
-      <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />
-    `;
+      <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />`;
   }
 
   /** Why the draft cannot be saved; nothing if it can. */
-  unready({ isChanged }) {
+  unready({ isChanged, isMoved }) {
     const { id, value, answer, error, isPending } = this.state;
     if (!isChanged) return "nothing is changed";
+    const { servers = [] } = this.props.status ?? {};
+    const number = servers.filter(({ state, tools }) => state === "starting" && tools === undefined).length;
+    if (number > 0) return `${servers.length - number} of ${plural(servers.length, "server")} have answered`;
+    if (isMoved) return "the file has changed, see above";
     if (isNew(id) && same(value, { from: value.from }) && this.sent().clients === undefined) return "the same as what it starts from";
     if (error || isPending || !answer) return error ? "see the error" : "counting …";
     return answer.unsavable ? "this page cannot write it" : answer.diff === "" && "the file stays the same";
@@ -346,17 +382,29 @@ export class Draft extends Component {
 
   /** `error`: what is wrong with the variant as a whole. */
   renderBar(compared, callers, error) {
-    const { save, discard, reread, undoSave: undo } = this;
-    const restore = () => this.put(this.state.dropped);
-    const all = { ...this.props, ...this.state, ...compared, callers };
-    return html`<${DraftBar} ...${{ ...all, save, discard, restore, reread, undo, error }} unready=${this.unready(compared)}>
-      <${Totals} ...${all} isNew=${isNew(this.state.id)} />
+    return html`<${DraftBar} draft=${this} ...${{ ...compared, callers, error }} unready=${this.unready(compared)}>
+      <${Totals} ...${{ ...this.state, ...compared }} isNew=${isNew(this.state.id)} />
     <//>`;
   }
 }
 
+/** How many tools the servers list, as far as it is known, as one text. */
+const listsOf = (status) => JSON.stringify(status?.servers.map(({ tools }) => tools));
+
 /** Whether a variant is drafted here and in no file yet. */
 const isNew = (id) => created.get(id) === false;
+
+/** Has a draft, if there is one, start from what is read next of the file. */
+function rebase(id) {
+  const { saved, ...draft } = drafts.get(id) ?? {};
+  if (saved) drafts.set(id, draft);
+}
+
+/** Somebody else changed a variant in the file since it was drafted. */
+const Moved = ({ id, keep, discard }) => html`<div class="problem">
+  <strong>Somebody changed <${Name} value=${id} limit=${40} /> in the file.</strong> The review shows what your draft would change there now.
+  <p class="buttons"><button type="button" onClick=${keep}>Keep my draft</button><button type="button" onClick=${discard}>Discard it, take the file</button></p>
+</div>`;
 
 /** A variant as the file has it. */
 const written = (id) => get(`/api/variant?${new URLSearchParams({ id })}`);
@@ -386,21 +434,18 @@ function Start({ ids, id, create }) {
     create(event.target.elements.id.value.trim());
     event.target.reset();
   };
-  return html`<div class="choices">
-    <${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, `${plain(it, 40)}${isNew(it) ? " (draft)" : ""}`])} onChange=${(variant) => replace({ variant })} />
+  return html`<${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, `${plain(it, 40)}${isNew(it) ? " (draft)" : ""}`])} onChange=${(variant) => replace({ variant })} />
     <form class="buttons" onSubmit=${submit}>
       <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
       <button>Draft a copy</button>
-    </form>
-  </div>`;
+    </form>`;
 }
 
-/** The clients that made calls, to choose one for which Vary suggests a variant. */
+/** The clients that made calls, to choose one for which Vary suggests a variant; in an order in which none moves. */
 function Suggest({ clients, suggest }) {
-  const called = clients.filter((it) => it.calls > 0 && it.client.name).map((it) => it.client.name);
-  const all = [...new Set(called)].sort((a, b) => a.localeCompare(b));
-  return all.length > 0 && html`<form class="choices" onSubmit=${suggest}>
-    <${Choice} label="or suggest one from what a client called" name="client" options=${all.map((it) => [it, plain(it, 40)])} />
+  const names = [...new Set(clients.filter(({ calls }) => calls > 0).map(({ client }) => client.name))].filter(Boolean).sort();
+  return names.length > 0 && html`<form class="buttons" onSubmit=${suggest}>
+    <${Choice} label="or suggest one from what a client called" name="client" options=${names.map((it) => [it, plain(it, 40)])} />
     <button>Suggest a variant</button>
   </form>`;
 }
@@ -413,13 +458,11 @@ function Clients({ text, seen, callers, set }) {
   const isChosen = (name) => chosen.includes(name);
   const toggle = (name) => set((isChosen(name) ? chosen.filter((it) => it !== name) : [...chosen, name]).join("\n"));
   const box = (it) => html`<${CheckBox} key=${it} checked=${isChosen(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
-  return html`
-    ${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend><${FirstTen} all=${known.sort()} isChosen=${isChosen} show=${(some) => some.map(box)} /></fieldset>`}
+  return html`${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend><${FirstTen} all=${known.sort()} isChosen=${isChosen} show=${(some) => some.map(box)} /></fieldset>`}
     <${Stay} callers=${callers} />
     <label class="field wide-field">Clients that get it, a name a line
       <textarea rows="2" value=${text} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => set(event.target.value)}></textarea>
-    </label>
-  `;
+    </label>`;
 }
 
 /** The variant as JSON, for what has no field here. */

@@ -164,18 +164,15 @@ export class SchemaForm extends Component {
     const all = argumentsOf(schema);
     const isJson = texts.has(AS_JSON);
     const field = (argument) => html`<${ArgumentField} key=${argument.at} ...${{ argument, texts, problems, set: this.set }} />`;
-    const optional = all.filter((it) => !it.isRequired);
-    const isLong = optional.length > 8;
+    const { true: required = [], false: optional = [] } = Object.groupBy(all, (it) => it.isRequired);
+    const folded = optional.length > 8 && html`<details open=${optional.some((it) => hasProblem(it, problems))}>
+      <summary>${plural(optional.length, "argument")} that can be left out</summary>
+      <div class="fields">${optional.map(field)}</div>
+    </details>`;
+    const fields = html`<div class="fields">${(folded ? required : all).map(field)}</div>${folded}`;
     return html`
       ${isJson && html`<${JsonField} text=${texts.get(AS_JSON)} problem=${problems.get(AS_JSON)} changed=${(text) => this.set(AS_JSON, text)}>arguments, as JSON<//>`}
-      ${!isJson && all.length === 0 && html`<p class="note">This tool declares no arguments.</p>`}
-      ${!isJson && html`<div class="fields">${(isLong ? all.filter((it) => it.isRequired) : all).map(field)}</div>`}
-      ${!isJson &&
-      isLong &&
-      html`<details open=${optional.some((it) => hasProblem(it, problems))}>
-        <summary>${plural(optional.length, "argument")} that can be left out</summary>
-        <div class="fields">${optional.map(field)}</div>
-      </details>`}
+      ${!isJson && (all.length > 0 ? fields : html`<p class="note">This tool declares no arguments.</p>`)}
       <${CheckBox} checked=${isJson} onChange=${this.toggle}>write the arguments as JSON<//>
     `;
   }
@@ -187,13 +184,11 @@ export const Wrong = ({ id, problem }) => problem && html`<span class="wrong" id
 export const describedBy = (id, problem) => ({ "aria-invalid": problem ? "true" : undefined, "aria-describedby": problem ? id : undefined });
 
 /** A field for JSON, with what it is for. */
-export function JsonField({ text, problem, changed, children }) {
-  return html`<label class="field json"><span>${children}</span>
-    <textarea name="arguments" rows="10" value=${text} spellcheck=${false} ...${describedBy("wrong-json", problem)}
-      onInput=${(event) => changed(event.target.value)}></textarea>
-    <${Wrong} id="wrong-json" problem=${problem} />
-  </label>`;
-}
+export const JsonField = ({ text, problem, changed, children }) => html`<label class="field json"><span>${children}</span>
+  <textarea name="arguments" rows="10" value=${text} spellcheck=${false} ...${describedBy("wrong-json", problem)}
+    onInput=${(event) => changed(event.target.value)}></textarea>
+  <${Wrong} id="wrong-json" problem=${problem} />
+</label>`;
 
 const hasProblem = ({ at, members }, problems) => problems.has(at) || members.some((it) => hasProblem(it, problems));
 

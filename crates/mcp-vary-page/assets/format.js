@@ -3,14 +3,10 @@
 const NUMBERS = new Intl.NumberFormat("en");
 
 /** A whole number with separators; `–` for what is not known. */
-export function count(number) {
-  return typeof number === "number" ? NUMBERS.format(number) : "–";
-}
+export const count = (number) => (typeof number === "number" ? NUMBERS.format(number) : "–");
 
 /** A number with its noun: `1 tool`, `2 tools`. */
-export function plural(number, noun) {
-  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
-}
+export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 /** A number of milliseconds with three digits that count. */
 export function milliseconds(ms) {
@@ -44,6 +40,9 @@ export function minuteOfDay(seconds) {
   const day = at.toDateString() !== new Date().toDateString() && { day: "numeric", month: "short" };
   return at.toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit" });
 }
+
+/** A moment of the last ten minutes as `09:31:07`, an earlier one as its minute. */
+export const momentOfDay = (seconds) => (Date.now() / 1000 - seconds < 600 ? timeOfDay : minuteOfDay)(seconds);
 
 /** When Vary started, which is when what it counts begins. */
 export const startOf = ({ uptime }) => minuteOfDay(Date.now() / 1000 - uptime);

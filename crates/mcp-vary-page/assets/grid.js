@@ -13,14 +13,10 @@ export const isShortcut = (event, typed = "none") =>
   !(event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) &&
   !event.target.closest?.(`:is(${TYPED}):not(${typed})`);
 
-/** What the views say of the keys. */
-export const KEYS = "Keys: j, k and the arrows move, Enter opens, Escape closes.";
-
 /**
- * `columns`: `{id, head, kind}` each, where `kind` is a class of the style sheet that sets the width.
- * `cell(row, column)`: the content. `isHeading(row)`: whether only the first cell of the row is shown, over all columns.
- * `isGroup(row)`: whether the row has the sums of those below. `isExpanded(row)`: whether those are shown; `undefined` if they always are.
- * `open(row, column)`, `openHeading(row)`: Enter or a click, but on a link. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
+ * `columns`: `{id, head, kind, width}` each, where `kind` is a class of the style sheet that sets the width, if there is no `width`.
+ * `cell(row, column)`: the content. A row with `tools` has the sums of those below; `isFolded`: whether they are not shown, if they can be.
+ * `open(row, column)`: Enter or a click, but on a link. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
  * `handle`: a reference that gets the table, since a component has no `ref`.
  */
 export class Grid extends Component {
@@ -64,8 +60,7 @@ export class Grid extends Component {
     if (!box) return;
     const top = row * this.rowHeight;
     const lowest = top + this.rowHeight - this.state.height;
-    if (top < box.scrollTop) box.scrollTop = top;
-    else if (lowest > box.scrollTop) box.scrollTop = lowest;
+    box.scrollTop = Math.max(lowest, Math.min(top, box.scrollTop));
   }
 
   /** Moves the focus to a cell, which is then in sight. */
@@ -92,9 +87,7 @@ export class Grid extends Component {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       const follow = at.querySelector("a[href]");
-      if (follow) follow.click();
-      else this.open(row, column);
-      return;
+      return follow ? follow.click() : this.open(row, column);
     }
     const target = this.target(event.key, row, column);
     if (!target) return;
@@ -117,29 +110,18 @@ export class Grid extends Component {
       Home: [0, column],
       End: [rows.length - 1, column],
     };
-    const [to, across] = moves[{ j: "ArrowDown", k: "ArrowUp" }[key] ?? key] ?? [];
-    if (to === undefined) return null;
-    return [to, this.isHeading(rows[to]) ? 0 : across];
+    return moves[{ j: "ArrowDown", k: "ArrowUp" }[key] ?? key];
   }
 
-  isHeading = (row) => this.props.isHeading?.(row) ?? false;
-
   open(row, column) {
-    const { open, openHeading, rows, columns } = this.props;
-    const act = this.isHeading(rows[row]) ? openHeading : open;
-    act?.(rows[row], columns[column]);
+    const { open, rows, columns } = this.props;
+    open?.(rows[row], columns[column]);
   }
 
   clicked = (event) => {
     const cell = event.target.closest("[data-cell]");
     if (cell && !event.target.closest("a, button")) this.open(...cell.dataset.cell.split("-").map(Number));
   };
-
-  /** The cell that Tab leads to: the last one that had the focus, or the nearest that is in the document. */
-  entry(first, end) {
-    const row = Math.min(end - 1, Math.max(first, this.state.row));
-    return `${row}-${this.isHeading(this.props.rows[row] ?? {}) ? 0 : this.state.column}`;
-  }
 
   renderCell(row, at, column, index, entry) {
     const { cell, open, selected } = this.props;
@@ -154,26 +136,25 @@ export class Grid extends Component {
       onFocus: () => this.setState({ row: at, column: index }),
     };
     const content = cell(row, column);
-    if (this.isHeading(row)) return html`<th ...${properties} scope="rowgroup" colspan=${this.props.columns.length}>${content}</th>`;
-    if (index === 0) return html`<th ...${properties} scope="row" aria-expanded=${this.props.isExpanded?.(row)}>${content}</th>`;
-    return html`<td ...${properties}>${content}</td>`;
+    if (index > 0) return html`<td ...${properties}>${content}</td>`;
+    return html`<th ...${properties} scope="row" aria-expanded=${row.isFolded === undefined ? undefined : !row.isFolded}>${content}</th>`;
   }
 
   renderRow(row, at, entry) {
-    const columns = this.isHeading(row) ? this.props.columns.slice(0, 1) : this.props.columns;
-    return html`<tr key=${at} role="row" class=${this.isHeading(row) || this.props.isGroup?.(row) ? "group" : ""} aria-rowindex=${at + 2}>
-      ${columns.map((column, index) => this.renderCell(row, at, column, index, entry))}
+    return html`<tr key=${at} role="row" class=${row.tools ? "group" : ""} aria-rowindex=${at + 2}>
+      ${this.props.columns.map((column, index) => this.renderCell(row, at, column, index, entry))}
     </tr>`;
   }
 
   render({ label, columns, rows, foot = [], open }) {
     const [first, end] = this.range();
-    const entry = this.entry(first, end);
+    // The cell that Tab leads to: the last one that had the focus, or the nearest that is in the document.
+    const entry = `${Math.min(end - 1, Math.max(first, this.state.row))}-${this.state.column}`;
     return html`<div class=${`grid ${open ? "opens" : ""}`} ref=${this.box} onScroll=${this.scrolled}>
       <table role="grid" style=${{ "--columns": columns.length }} aria-keyshortcuts="j k" aria-label=${label} aria-rowcount=${rows.length + 1 + foot.length}
         onKeyDown=${this.pressed} onClick=${this.clicked}>
-        <colgroup>${columns.map((column) => html`<col key=${column.id} class=${column.kind} />`)}</colgroup>
-        <thead title=${KEYS}>
+        <colgroup>${columns.map(({ id, kind, width }) => html`<col key=${id} class=${kind} style=${width && { width }} />`)}</colgroup>
+        <thead title="Keys: j, k and the arrows move, Enter opens, Escape closes.">
           <tr aria-rowindex="1">${columns.map(({ id, kind, head }) => html`<th key=${id} scope="col" class=${kind}>${head}</th>`)}</tr>
         </thead>
         <tbody>
@@ -181,8 +162,7 @@ export class Grid extends Component {
           ${rows.slice(first, end).map((row, at) => this.renderRow(row, first + at, entry))}
           <${Space} rows=${rows.length - end} columns=${columns.length} height=${this.rowHeight} />
         </tbody>
-        ${foot.length > 0 &&
-        html`<tfoot>
+        ${foot.length > 0 && html`<tfoot>
           ${foot.map(([name, ...cells], at) => html`<tr aria-rowindex=${rows.length + 2 + at}>
             <th scope="row">${name}</th>${cells.map((cell, index) => html`<td class=${columns[index + 1].kind}>${cell}</td>`)}
           </tr>`)}

@@ -1,8 +1,7 @@
 // The history of an experiment: for each arm the difference to the control over time, with its interval.
 
 import { html } from "./dom.js";
-import { count, interval, minuteOfDay as moment, signed } from "./format.js";
-import { PlainTable } from "./parts.js";
+import { interval, minuteOfDay as moment, signed } from "./format.js";
 import { Name, plain } from "./text.js";
 
 /** The height of a chart in its own units; its width is that of the history. */
@@ -10,7 +9,7 @@ const HEIGHT = 100;
 
 /** `history`: points of `{at, arms}`, the arms in the order of the experiment, the control first. */
 export function History({ experiment }) {
-  const { name, arms, metric, history } = experiment;
+  const { arms, metric, history } = experiment;
   const compared = arms.map((arm, at) => ({ variant: arm.variant, at, points: pointsOf(history, at) })).slice(1);
   const drawn = compared.filter(({ points }) => points.length > 2 && moment(points[0].at) !== moment(points.at(-1).at));
   if (drawn.length === 0) return html`<p class="note">After some minutes, a chart here shows how the intervals move since the start of Vary.</p>`;
@@ -18,10 +17,6 @@ export function History({ experiment }) {
   return html`<section class="history">
     <h3>Over time, how <b>${metric}</b> differs from <${Name} value=${arms[0].variant} limit=${40} /></h3>
     ${drawn.map((arm) => html`<${Chart} key=${arm.variant} ...${{ arm, metric, range }} />`)}
-    <details>
-      <summary>As a table</summary>
-      <${PlainTable} label=${`History of ${plain(name)}`} columns=${["time", "arm", "#clients", "#calls", "#difference", "#its interval", "verdict"]} rows=${rowsOf(drawn, metric)} />
-    </details>
   </section>`;
 }
 
@@ -56,28 +51,10 @@ function Chart({ arm: { variant, points }, metric, range: { least, most } }) {
   </figure>`;
 }
 
-const DECLARED = ["better", "worse", "different", "no-difference"];
-
 /** Since when what is declared now is declared. */
 function since(points) {
   const { verdict } = points.at(-1);
-  if (!DECLARED.includes(verdict)) return "";
+  if (!["better", "worse", "different", "no-difference"].includes(verdict)) return "";
   const before = points.findLastIndex((it) => it.verdict !== verdict);
-  return `${words(verdict)} since ${moment(points[before + 1].at)}`;
-}
-
-const words = (verdict) => verdict?.replaceAll("-", " ") ?? "–";
-
-/** The points of all arms, the last ones first. */
-function rowsOf(drawn, metric) {
-  const points = drawn.flatMap(({ variant, points }) => points.map((point) => ({ variant, ...point })));
-  return points.sort((a, b) => b.at - a.at).map(({ variant, at, clients, calls, difference, verdict }) => [
-    moment(at),
-    html`<${Name} value=${variant} limit=${40} />`,
-    count(clients),
-    count(calls),
-    signed(metric, difference.value),
-    interval(signed, metric, difference),
-    words(verdict),
-  ]);
+  return `${verdict.replaceAll("-", " ")} since ${moment(points[before + 1].at)}`;
 }

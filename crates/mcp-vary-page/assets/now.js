@@ -1,28 +1,31 @@
 // The view of now: how many servers and calls there are, who makes them, and what was saved.
 
 import { Calls } from "./call-list.js";
-import { MOST_CALLS, PERIODS, callsWith, log, longestPeriod, longestPeriodName } from "./calls.js";
+import { MOST_CALLS, callsWith, failuresWith, log, total } from "./calls.js";
+import { OPERATOR, peopleOf } from "./client.js";
 import { Component, html } from "./dom.js";
 import { count, plural, share, spaced, startOf, timeOfDay } from "./format.js";
 import { CallCount, Pending, PlainTable, Table } from "./parts.js";
+import { Mistakes } from "./review.js";
 import { link } from "./route.js";
 import { ServerProblems, Servers } from "./servers.js";
-import { Name } from "./text.js";
+import { FirstTen, Name } from "./text.js";
 import { linkToClient } from "./who.js";
 
 export class Now extends Component {
-  render({ status, error, failed, params }) {
+  render({ status, review, error, failed, params }) {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
-    const since = html` <span class="mark">counted since ${startOf(status)}</span>`;
+    const since = html` <span class="mark">since ${startOf(status)}</span>`;
     return html`
+      <${Mistakes} review=${review} />
       <${Tiles} status=${status} />
       <${ServerProblems} status=${status} />
       <div class="now">
         <${Calls} ...${{ failed, params, status }} changed=${() => this.setState({})} />
         <div class="aside">
-          <${Servers} servers=${status.servers} since=${since} />
-          <${Clients} clients=${status.clients} since=${since} />
-          ${status.people?.length > 0 && html`<${People} people=${status.people} since=${since} />`}
+          <${Servers} status=${status} since=${since} />
+          <${Clients} ...${{ status, since }} />
+          ${status.people?.length > 0 && html`<${People} ...${{ status, since }} />`}
         </div>
         <div>
           <${Savings} savings=${status.savings} since=${since} />
@@ -33,62 +36,64 @@ export class Now extends Component {
   }
 }
 
-const LAST_MINUTE = { minutes: "1" };
-
 /** The numbers that one looks at first. Each link leads to what it counts. */
 function Tiles({ status }) {
   const { servers, savings } = status;
   const up = servers.filter(({ state }) => state === "up" || state === "per-user").length;
-  const period = { minutes: longestPeriod() };
-  const name = PERIODS[period.minutes];
-  const number = (filters, what) => html`<${CallCount} number=${log.calls && callsWith(filters).length} ...${{ filters, what }} />`;
-  const isCut = callsWith(LAST_MINUTE).length >= MOST_CALLS;
+  const since = `since ${startOf(status)}`;
+  const [lastMinute, failed, latest] = [{ minutes: "1" }, { outcome: "error" }, log.calls && callsWith({ minutes: "1" }).length];
+  const number = (number, filters, what) => html`<${CallCount} ...${{ number, filters, what }} />`;
   return html`<dl class="tiles">
-    <div><dt>servers up now</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
-    <div><dt>calls in the last minute${isCut && ", at least"}</dt><dd>${number(LAST_MINUTE, "calls of the last minute")}</dd></div>
-    <div><dt>calls failed in ${longestPeriodName()}</dt><dd>${number({ outcome: "error", ...period }, `errors of ${name}`)} of ${number(period, `calls of ${name}`)}</dd></div>
-    <div><dt>tokens saved since ${startOf(status)}</dt><dd>${count(saved(savings.total))}</dd></div>
+    <div><dt>servers up now</dt><dd class=${up < servers.length ? "bad" : ""}>${count(up)} of ${count(servers.length)}</dd></div>
+    <div><dt>calls in the last minute</dt><dd>${number(latest, lastMinute, "calls of the last minute")}${latest >= MOST_CALLS && " or more"}</dd></div>
+    <div><dt>calls failed ${since}</dt><dd>${number(total(failuresWith(status, failed)), failed, `errors ${since}`)} of ${count(log.calls && (log.calls[0]?.id ?? 0))}</dd></div>
+    <div><dt>tokens saved ${since}</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;
 }
 
 /** In the order of the names, so that no row moves as calls come. */
 const byName = (name) => (a, b) => name(a).localeCompare(name(b));
 
-/** A person as the link to their calls. */
-const PersonLink = ({ person }) => html`<a href=${link("now", { person })}><${Name} value=${person} limit=${40} /></a>`;
-
-/** A row for each version and variant of a client, which leads to its own calls. Failed calls are counted in the list. */
-function Clients({ clients, since }) {
-  const columns = ["client", "variant", "#requests", "#calls", "#failed", "#last"];
-  const minutes = longestPeriod();
-  const sorted = clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
-  const rows = sorted.map(({ client, variant, reason, rule, requests, calls, last }) => {
+/** A row for each version and variant of a client, which leads to its own calls, and with `auth` to those of its people. */
+function Clients({ status, since }) {
+  const hasPeople = status.people?.length > 0;
+  const columns = ["client", ...(hasPeople ? ["people"] : []), "variant", "#calls", "#failed", "#last"];
+  const sorted = status.clients.toSorted(byName(({ client, variant }) => [client.name, client.version, variant].join(" ")));
+  const rows = sorted.map(({ client, variant, reason, rule, calls, last }) => {
     const { name, version } = client;
     const number = (number, filters, what) => (name ? html`<${CallCount} ...${{ number, filters }} what=${`${what} of ${name} ${version}`} />` : count(number));
     const own = { client: name, version, variant, reason };
-    const failed = { ...own, outcome: "error", minutes };
+    const failed = { ...own, outcome: "error" };
+    const people = [...callsWith(own), ...failuresWith(status, own)].map((it) => it.principal).filter((it) => it && it !== OPERATOR);
+    const [person, another, ...others] = new Set(people.length > 0 ? people : peopleOf(status, name));
+    const seen = { variant, reason, variantRule: rule, at: last, principal: another ? undefined : person };
     const shown = name ? html`<${Name} value=${name} limit=${32} />` : html`<i>sends no name</i>`;
     return [
-      html`<a href=${linkToClient(client, { variant, reason, variantRule: rule, at: last })}>${shown}</a> ${version && html`<${Name} value=${version} limit=${24} />`}`,
+      html`<a href=${linkToClient(client, seen)}>${shown}</a> ${version && html`<${Name} value=${version} limit=${24} />`}`,
+      ...(hasPeople ? [linksOf([person, another, ...others].filter(Boolean))] : []),
       variant ? html`<span title=${`by ${reason}`}><${Name} value=${variant} limit=${24} /></span>` : "–",
-      count(requests),
       number(calls, own, "calls"),
-      number(log.calls && name ? callsWith(failed).length : undefined, failed, "errors"),
+      number(name ? total(failuresWith(status, failed)) : undefined, failed, "errors"),
       timeOfDay(last),
     ];
   });
   const empty = html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`;
-  const mark = html`${since}<span class="mark">, failed in ${longestPeriodName()}</span>`;
-  return html`<${Table} title="Clients" ...${{ columns, rows, empty }} since=${mark} />`;
+  return html`<${Table} title="Clients" ...${{ since, columns, rows, empty }} />`;
 }
 
+/** A person as the link to their calls. */
+const PersonLink = ({ person }) => html`<a href=${link("now", { person })}><${Name} value=${person} limit=${40} /></a>`;
+
+const linksOf = (people) => (people.length > 0 ? html`<${FirstTen} all=${people} show=${(some) => some.map((it, at) => html`${at > 0 && ", "}<${PersonLink} person=${it} />`)} />` : "–");
+
 /** With `auth`: who, by the name that the operator gave. */
-function People({ people, since }) {
-  const columns = ["person", "#requests", "#calls", "#refused calls", "#tokens of results", "last"];
-  const rows = people.toSorted(byName((it) => it.person)).map(({ person, requests, calls, refused, tokens, last }) => [
+function People({ status, since }) {
+  const columns = ["person", "#calls", "#failed", "#refused", "#tokens of results", "#last"];
+  const failed = (person) => ({ person, outcome: "error" });
+  const rows = status.people.toSorted(byName((it) => it.person)).map(({ person, calls, refused, tokens, last }) => [
     html`<${PersonLink} person=${person} />`,
-    count(requests),
     html`<${CallCount} number=${calls} filters=${{ person }} what=${`calls of ${person}`} />`,
+    html`<${CallCount} number=${total(failuresWith(status, failed(person)))} filters=${failed(person)} what=${`errors of ${person}`} />`,
     html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`refused calls of ${person}`} />`,
     count(tokens),
     timeOfDay(last),
@@ -110,32 +115,23 @@ function Savings({ savings: { clients, days }, since }) {
     ...costs(cost),
   ]);
   const byDay = Object.entries(days).reverse();
-  if (rows.length === 0 && byDay.length === 0) return null;
   const sum = byDay.reduce((total, [, cost]) => total + saved(cost), 0);
-  const empty = "No list and no result yet since the start.";
   const note = "What clients read, against the same tools and results as servers send them. What a variant hides is not counted: Variants shows what that saves.";
-  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ since, note, rows, empty }} />
-    ${byDay.length > 0 && html`<details>
+  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ since, note, rows }} empty="No list and no result yet since the start." />
+    <details>
       <summary>In the last 30 days: ${plural(sum, "token")}</summary>
       <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />
-    </details>`}`;
+    </details>`;
 }
 
-/** The members of the status that count what the gateway holds. */
-const HELD = [
-  "sessions", "streams", "listeners", "subscriptions", "pendingServerRequests", "suspendedCalls", "proxiedTasks", "dedicatedConnections",
-];
+/** The names of numbers that do not say what they count. */
+const NAMES = { memory: "bytes of requests and subscriptions", resultStore: "bytes of shortened results", tasks: "asynchronous tasks" };
 
-/** What the gateway holds, and what it refused. */
-function Counts({ status }) {
-  const rows = [
-    ...HELD.map((name) => [spaced(name), count(status[name])]),
-    ["memory of requests and subscriptions", `${plural(status.memory, "byte")}`],
-    ["memory of shortened results", `${plural(status.resultStore, "byte")}`],
-    ...Object.entries(status.counters ?? {}).map(([name, number]) => [spaced(name), count(number)]),
-  ];
+/** What the gateway holds, and what it refused: all numbers of the status. */
+function Counts({ status: { uptime, counters, ...status } }) {
+  const numbers = Object.entries({ ...status, ...counters }).filter(([, value]) => typeof value === "number");
   return html`<details>
     <summary>Counts</summary>
-    <dl class="counts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+    <dl class="counts">${numbers.map(([name, value]) => html`<div><dt>${NAMES[name] ?? spaced(name)}</dt><dd>${count(value)}</dd></div>`)}</dl>
   </details>`;
 }

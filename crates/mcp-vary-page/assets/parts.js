@@ -31,14 +31,9 @@ export class Polled extends Component {
 }
 
 /** What failed, and what to do. */
-export function Problem({ what, error }) {
-  return html`<p class="problem" role="alert"><strong>${what}</strong> ${sentence(error.message)}</p>`;
-}
+export const Problem = ({ what, error }) => html`<p class="problem" role="alert"><strong>${what}</strong> ${sentence(error.message)}</p>`;
 
-function sentence(text) {
-  const upper = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.?!]$/.test(upper) ? upper : `${upper}.`;
-}
+const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`.replace(/[^.?!]$/, "$&.");
 
 /** A view without its data: it is loading, or that failed. */
 export function Pending({ what, error }) {
@@ -47,13 +42,11 @@ export function Pending({ what, error }) {
 }
 
 /** A table with a heading; `empty` says what to do as long as it has no rows. `label` is the title without elements. */
-export function Table({ title, label = title, since, note, columns, rows, empty }) {
-  return html`<section>
-    <h2>${title}${since}</h2>
-    ${note && html`<div class="note">${note}</div>`}
-    ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<${PlainTable} ...${{ label, columns, rows }} />`}
-  </section>`;
-}
+export const Table = ({ title, label = title, since, note, columns, rows, empty }) => html`<section>
+  <h2>${title}${since}</h2>
+  ${note && html`<div class="note">${note}</div>`}
+  ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<${PlainTable} ...${{ label, columns, rows }} />`}
+</section>`;
 
 /** The rows of a long table that are shown at first; it would be strange to hide only one or two. */
 const FIRST_ROWS = 10;
@@ -68,20 +61,12 @@ const KINDS = { "#": "number", "~": "prose" };
 export function PlainTable({ label, columns, rows }) {
   const cellClass = (at) => KINDS[columns[at][0]] ?? "";
   const nameOf = (column) => column.replace(/^[#~]/, "");
+  const cellOf = (cell, at) =>
+    at === 0 ? html`<th scope="row">${cell}</th>` : html`<td class=${cellClass(at)} data-column=${nameOf(columns[at])}>${cell}</td>`;
   const show = (isWhole) => html`<div class="wide" tabindex="0" role="region" aria-label=${label}>
     <table class="plain">
-      <thead>
-        <tr>
-          ${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${nameOf(name)}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.slice(0, isWhole ? rows.length : FIRST_ROWS).map(
-          (cells) => html`<tr>
-            ${cells.map((cell, at) => (at === 0 ? html`<th scope="row">${cell}</th>` : html`<td class=${cellClass(at)} data-column=${nameOf(columns[at])}>${cell}</td>`))}
-          </tr>`,
-        )}
-      </tbody>
+      <thead><tr>${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${nameOf(name)}</th>`)}</tr></thead>
+      <tbody>${rows.slice(0, isWhole ? rows.length : FIRST_ROWS).map((cells) => html`<tr>${cells.map(cellOf)}</tr>`)}</tbody>
     </table>
   </div>`;
   return html`<${Folded} isLong=${rows.length > FIRST_ROWS + 2} all=${rows.length}>${show}<//>`;
@@ -94,25 +79,19 @@ export function CallCount({ number, filters, what }) {
 }
 
 /** A field that filters as one types. */
-export function Filter({ label, value, onChange, hint }) {
-  return html`<label class="field">${label}
-    <input type="search" value=${value} placeholder=${hint} spellcheck=${false} autocomplete="off" onInput=${(event) => onChange(event.target.value)} />
-  </label>`;
-}
+export const Filter = ({ label, value, onChange, hint }) => html`<label class="field">${label}
+  <input type="search" value=${value} placeholder=${hint} spellcheck=${false} autocomplete="off" onInput=${(event) => onChange(event.target.value)} />
+</label>`;
 
 /** A list to choose from; `options` are values with their texts. */
-export function Choice({ label, name, value, options, onChange }) {
-  return html`<label class="field">${label}
-    <select name=${name} onChange=${(event) => onChange?.(event.target.value)}>
-      ${options.map(([id, text]) => html`<option key=${id} value=${id} selected=${id === value}>${text}</option>`)}
-    </select>
-  </label>`;
-}
+export const Choice = ({ label, name, value, options, onChange }) => html`<label class="field">${label}
+  <select name=${name} onChange=${(event) => onChange?.(event.target.value)}>
+    ${options.map(([id, text]) => html`<option key=${id} value=${id} selected=${id === value}>${text}</option>`)}
+  </select>
+</label>`;
 
 /** A box to check, and what that means. */
-export function CheckBox({ children, ...properties }) {
-  return html`<label class="choice"><input type="checkbox" ...${properties} />${children}</label>`;
-}
+export const CheckBox = ({ children, ...properties }) => html`<label class="choice"><input type="checkbox" ...${properties} />${children}</label>`;
 
 /** A button that copies a text; `box` refers to the element that shows it. */
 export class Copy extends Component {
@@ -180,17 +159,12 @@ export class Panel extends Component {
 export function matcher(filter) {
   const wanted = filter.trim().toLowerCase();
   if (!wanted.includes("*")) return (text) => text.toLowerCase().includes(wanted);
-  const parts = wanted.split("*");
-  return (text) => matchesParts(text.toLowerCase(), parts);
-}
-
-/** Whether the parts follow each other in the text, the first at its start and the last at its end. */
-function matchesParts(text, [first, ...others]) {
-  const last = others.pop();
-  if (!text.startsWith(first) || !text.endsWith(last)) return false;
-  const after = (from, part) => {
-    const at = text.indexOf(part, from);
-    return at < 0 ? Infinity : Math.max(from, at + part.length);
+  const [first, ...others] = wanted.split("*");
+  const [last, between] = [others.pop(), others.filter(Boolean)];
+  return (text) => {
+    const name = text.toLowerCase();
+    /** Where a part ends that follows; a regular expression would try all places of all parts. */
+    const after = (from, part) => (name.includes(part, from) ? name.indexOf(part, from) + part.length : Infinity);
+    return name.startsWith(first) && name.endsWith(last) && between.reduce(after, first.length) <= name.length - last.length;
   };
-  return others.reduce(after, first.length) <= text.length - last.length;
 }

@@ -37,8 +37,8 @@ export class Results extends Component {
     const options = results.flatMap(({ name, result }, it) => (result ? [[it, plain(name, 60)]] : []));
     return html`<section class="results" aria-labelledby="results">
       <h2 id="results" tabindex="-1" ref=${this.heading}>What each client gets</h2>
-      ${compared &&
-      html`<div class="choices">
+      <${Verdict} ...${{ results, compared }} />
+      ${compared && html`<div class="choices">
         <${Choice} label="Compare with" value=${at} options=${options} onChange=${(it) => this.setState({ base: Number(it) })} />
       </div>`}
       <${Figures} ...${{ clients, results, compared }} />
@@ -77,33 +77,39 @@ function tokensBeside({ result, tokens }, compared) {
   return isSame === false ? "the server’s answers differ" : `${saving(tokens, compared.tokens)}${isSame ? "" : " *"}`;
 }
 
-/** The members that a result has and the baseline has not, or the other way around. */
-function otherMembers({ result }, compared) {
-  const [names, before] = [result, compared.result].map((it) => new Set(Object.keys(it)));
-  const all = [["without", before.difference(names)], ["with", names.difference(before)]];
-  return all.flatMap(([word, some]) => [...some].map((it) => `${word} ${plain(it, 30)}`)).join(", ");
-}
-
 const isFailed = ({ result, error }) => error !== undefined || result?.isError === true;
+
+/** What the results show together: who failed, or else who pays least for the same answer. */
+function Verdict({ results, compared }) {
+  const failed = results.filter(isFailed).length;
+  if (failed > 0) return html`<p class="problem">${count(failed)} of ${plural(results.length, "call")} failed, see the outcomes. Call again before you compare.</p>`;
+  const all = results.filter(({ result }) => result);
+  if (all.length < 2) return null;
+  const same = all.map(({ result }) => isSameAnswer(result, compared.result));
+  if (same.includes(false)) return html`<p class="verdict">The server’s answers differ, so the tokens cannot be compared.</p>`;
+  const [least, most] = [Math.min, Math.max].map((best) => best(...all.map(({ tokens }) => tokens)));
+  const what = !same.includes(null) && ": the same answer";
+  if (least === most) return html`<p class="verdict">All ${plural(all.length, "client")} get ${plural(least, "token")}${what}.</p>`;
+  const of = (tokens) => html`<${Name} value=${all.find((it) => it.tokens === tokens).name} limit=${60} /> gets ${count(tokens)}`;
+  return html`<p class="verdict">${of(least)} tokens, ${saving(least, most)}: ${of(most)}${what}.</p>`;
+}
 
 /** A row for each client: what it gets, and what that costs. */
 function Figures({ clients, results, compared }) {
-  const failed = results.filter(isFailed).length;
   const rows = results.map((it, at) => [
     html`<${Name} value=${it.name} limit=${60} />`,
     html`<${Outcome} ...${it} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
     it.result && it !== compared ? (isFailed(it) ? "failed" : tokensBeside(it, compared)) : "–",
-    it.result ? html`${count(it.bytes)}<span class="beneath">${otherMembers(it, compared)}</span>` : "–",
+    it.result ? count(it.bytes) : "–",
     it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
   const columns = ["client", "outcome", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
   const isUnknown = results.some((it) => it.result && !isFailed(it) && isSameAnswer(it.result, compared.result) === null);
-  return html`${failed > 0 && html`<p class="problem">${count(failed)} of ${plural(results.length, "call")} failed, see the outcomes. Call again before you compare.</p>`}
-    <${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
-    ${isUnknown && html`<p class="note">* These results have another form, so nothing shows whether the server answered the same.</p>`}`;
+  return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
+    ${isUnknown && html`<p class="note">* In another form: nothing shows whether the server answered the same.</p>`}`;
 }
 
 /** What came of the call of one client, in a word. */
@@ -123,10 +129,9 @@ class Card extends Component {
     const { name, error, result } = answer;
     return html`<article class="card" aria-labelledby=${id}>
       <h3 id=${id}><${Name} value=${name} limit=${60} />${" "}${isCompared && html`<span class="mark">baseline</span>`}</h3>
-      <p><${Outcome} ...${answer} /></p>
+      ${isFailed(answer) && html`<p><${Outcome} ...${answer} /></p>`}
       ${error !== undefined && html`<p class="problem"><${LongText} value=${error} limit=${400} isSentence /></p>`}
-      ${result &&
-      html`<div ref=${this.box}><${Result} result=${result} compared=${isCompared ? null : compared?.result} of=${name} /></div>
+      ${result && html`<div ref=${this.box}><${Result} result=${result} compared=${isCompared ? null : compared?.result} of=${name} /></div>
         <${Copy} button="Copy the result" text=${JSON.stringify(result, null, 2)} box=${this.box} />`}
     </article>`;
   }
@@ -138,9 +143,11 @@ function Result({ result, compared, of }) {
   const before = compared && partsOf(compared);
   const names = [...new Set([...parts.keys(), ...(before?.keys() ?? [])])];
   return names.map((name) => {
-    const part = html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`;
-    if (name !== "structuredContent" || !isEqual(valueOf(result) ?? null, result.structuredContent)) return part;
-    return html`<details key=${name}><summary>structuredContent, the same as content</summary>${part}</details>`;
+    const [text, other] = [parts.get(name), before ? before.get(name) ?? null : undefined];
+    const part = html`<${Part} key=${name} ...${{ name, text, of }} before=${other} />`;
+    const isContent = () => name === "structuredContent" && isEqual(valueOf(result) ?? null, result.structuredContent);
+    const same = text === other ? "in the baseline" : isContent() && "content";
+    return same ? html`<details key=${name}><summary><${Name} value=${name} limit=${60} />, the same as ${same}</summary>${part}</details>` : part;
   });
 }
 
@@ -175,13 +182,11 @@ function Part({ name, text, before, of }) {
   const short = shortened(pieces);
   const isLong = JSON.stringify(short) !== JSON.stringify(pieces);
   const show = (isWhole) => html`<${Diff} pieces=${isWhole ? pieces : short} />`;
-  return html`
-    <h4>${title}${" "}<span class="mark">${relation}</span></h4>
+  return html`<h4>${title}${" "}<span class="mark">${relation}</span></h4>
     <div class=${`definition code ${name === "isError" ? "bad" : ""}`} tabindex="0" role="region"
       aria-label=${`${plain(name)} for ${plain(of)}`}>
       <${Folded} isLong=${isLong} all=${`${count(text.length)} characters`}>${show}<//>
-    </div>
-  `;
+    </div>`;
 }
 
 /** The differences to the other text, if that is alike, and how the two relate in words. */

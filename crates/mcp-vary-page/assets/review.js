@@ -1,8 +1,8 @@
 // The view of problems: what to repair or change now, then what was refused, is deprecated and still used, or has changed.
 
 import { get } from "./api.js";
-import { callsWith, log } from "./calls.js";
-import { Diff } from "./diff.js";
+import { failuresWith, lastOf, total } from "./calls.js";
+import { Diff, diff, likeness } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { count, plural, startOf, timeOfDay } from "./format.js";
 import { CallCount, Pending, Table } from "./parts.js";
@@ -10,49 +10,61 @@ import { link } from "./route.js";
 import { Rule } from "./rule.js";
 import { RULE_OF_CARDS, ServerProblems, actionsOf, hasProblem, weight } from "./servers.js";
 import { FirstTen, Folded, Name, plain, sentence } from "./text.js";
-import { toolKey } from "./tool.js";
+import { effectOf, toolKey } from "./tool.js";
 import { draftLink } from "./variants.js";
 import { ClientLink, callerLinks } from "./who.js";
 
 export class Review extends Component {
-  /** The calls behind the numbers are followed, and the lists say which of the tools that clients wanted exist. */
+  /** The lists say which of the tools that clients wanted exist. */
   componentDidMount() {
-    log.start(() => this.setState({}), this.props.failed);
-    get("/api/catalog").then((catalog) => this.setState({ catalog }), this.props.failed);
+    get("/api/catalog").then(({ tools }) => {
+      const names = tools.flatMap(({ variants }) => Object.values(variants).map((it) => it?.name ?? ""));
+      this.setState({ catalog: { tools, byWords: new Map(names.map((it) => [wordsOf(it), it])) } });
+    }, this.props.failed);
   }
-
-  componentWillUnmount = () => log.stop();
 
   render({ status, review, error }, { catalog }) {
     if (!review || !status) return html`<${Pending} what="review" error=${error} />`;
-    const calls = Map.groupBy(callsWith(NOT_LISTED), ({ target }) => target);
-    const unlisted = [...calls].map(([target, all]) => ({ target, calls: all, count: all.length, status, catalog, meant: review.meant }));
-    const setup = Map.groupBy(review.setup ?? [], ({ isNote }) => isNote);
-    const entries = { ...review, setup: setup.get(false), refused: refusals(review), unlisted: unlisted.sort((a, b) => b.count - a.count) };
+    const calls = Map.groupBy(failuresWith(status, NOT_LISTED), ({ target }) => target);
+    const unlisted = [...calls].map(([target, all]) => ({ target, calls: all, count: total(all), status, catalog, meant: review.meant }));
+    const { setting, note } = Object.groupBy(review.setup ?? [], ({ kind }) => kind);
+    const entries = { ...review, setup: setting, refused: refusals(review, status), unlisted: unlisted.sort((a, b) => b.count - a.count) };
     const tables = TABLES.map((table) => reviewTable(table, entries, status));
-    const [found, fine] = [true, false].map((isFound) => tables.filter(({ rows }) => rows.length > 0 === isFound));
+    const [found, empty] = [true, false].map((isFound) => tables.filter(({ rows }) => rows.length > 0 === isFound));
+    const fine = empty.filter(({ member }) => !unreadLists(status.servers) || !OF_ALL_LISTS.includes(member));
     const { number, label } = actionsOf(status, review);
-    const { true: failing = [], false: working = [] } = Object.groupBy(status.servers, hasProblem);
-    failing.sort((a, b) => (b.state === "down") - (a.state === "down") || weight(b) - weight(a));
+    const { true: failing = [], false: working = [] } = Object.groupBy(status.servers, (it) => hasProblem(it, status));
+    failing.sort((a, b) => (b.state === "down") - (a.state === "down") || weight(b, status) - weight(a, status));
     const actions = html`<strong class="total-of">${count(number)}</strong> ${number === 1 ? "needs" : "need"} an action: ${label}.`;
-    return html`
-      <p class="figures">${number > 0 ? actions : "Nothing needs an action."} <span class="faint">${RULE_OF_CARDS}</span></p>
-      <${FirstTen} all=${failing} show=${(some) => html`
-        <${ServerProblems} status=${{ ...status, servers: [...some, ...working] }} most=${Infinity} />`} />
+    return html`<p class="figures">${number > 0 ? actions : "Nothing needs an action."} <span class="faint">${RULE_OF_CARDS}</span></p>
+      <${Mistakes} review=${review} />
+      <${FirstTen} all=${failing} show=${(some) => html`<${ServerProblems} status=${{ ...status, servers: [...some, ...working] }} most=${Infinity} />`} />
       <div class="review">
         ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
-        <${Unchecked} ...${{ status, notes: setup.get(true) }} />
+        <${Unchecked} ...${{ status, notes: note }} />
         ${fine.length > 0 && html`<p class="fine figures">Checked, with nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
-      </div>
-    `;
+      </div>`;
   }
 }
 
-/** What rules and limits refused, as far as it is counted, or else in the calls that Vary keeps; then credentials and other messages. */
-function refusals({ denials, limits, credentials, refusedCredentials: latest, counters, failedResults }) {
-  const byRule = Map.groupBy(callsWith({ outcome: "denied" }), ({ rule }) => rule);
+/** The mistakes for which Vary could not start again, as red as a server that is down. */
+export function Mistakes({ review }) {
+  const { what, fix } = review?.setup?.find(({ kind }) => kind === "file") ?? {};
+  if (!what) return null;
+  const line = (text) => {
+    const [, place, mistake = text] = text.match(/^(.+?:\d+):\d+: (.*)$/) ?? [];
+    return html`<div><${Place} ...${{ place }} /> ${sentence(mistake)}</div>`;
+  };
+  return html`<ul class="server-problems" aria-label="Mistakes in the configuration">
+    <li><div><strong>The configuration cannot be used</strong>; ${sentence(fix)}${what.split("\n").map(line)}</div></li>
+  </ul>`;
+}
+
+/** What rules and limits refused, then credentials and other messages. */
+function refusals({ denials, limits, credentials, refusedCredentials: latest, counters, failedResults }, status) {
+  const byRule = Map.groupBy(failuresWith(status, { outcome: "denied" }), ({ rule }) => rule);
   byRule.delete(undefined);
-  const kept = [...byRule].map(([rule, calls]) => [rule, calls.length]);
+  const kept = [...byRule].map(([rule, calls]) => [rule, total(calls)]);
   const counted = [...(denials ?? []), ...limits].map(({ rule, limit, count }) => [rule ?? limit, count]);
   const rules = [...new Map([...kept, ...counted])].sort(([, a], [, b]) => b - a);
   const last = latest && [[`the last one at ${timeOfDay(Date.now() / 1000 - latest.lastSecondsAgo)}; \`probes\` count why`, latest.count]];
@@ -69,14 +81,15 @@ function reviewTable([label, columns, member, row, note], entries, status) {
   const found = entries[member] ?? [];
   const sum = found.reduce((sum, it) => sum + (it.count ?? 1), 0);
   const title = html`<strong class="total-of">${count(sum)}</strong> ${label}`;
-  return { label, title, note: note(status, entries), columns, rows: found.map(row) };
+  return { member, label, title, note: note(status, entries), columns, rows: found.map(row) };
 }
 
 /** What could not be checked, and why; and what needs nothing now. */
 function Unchecked({ status, notes = [] }) {
-  const unread = unreadLists(status.servers);
+  const [unread, down] = [status.servers, status.servers.filter(({ state }) => state === "down")].map(unreadLists);
   const reasons = [
     unread && html`Parts of variants that match nothing, and names that collide: not checked in full while ${unread}`,
+    down && html`Calls of tools that are not in the client’s list: cannot be known in full while ${down}`,
     !status.audit && html`Calls from before the start of Vary: set <code>audit</code> in the configuration to keep them in a file`,
     ...notes.map(({ place, what, fix }) => html`<${Place} ...${{ place }} /> ${sentence(what)}; ${
       unread && !fix.startsWith("it will ") ? html`not certain while ${unread}` : fix && sentence(fix)}`),
@@ -87,6 +100,9 @@ function Unchecked({ status, notes = [] }) {
     <${FirstTen} all=${reasons} show=${(some) => html`<ul class="faint">${some.map((why) => html`<li>${why}.</li>`)}</ul>`} />
   </section>`;
 }
+
+/** What is looked for in the lists of all servers. */
+const OF_ALL_LISTS = ["unlisted", "collisions"];
 
 /** The servers of which some lists are not known, as a part of a sentence; nothing if all are. */
 function unreadLists(servers) {
@@ -100,9 +116,7 @@ const Place = ({ place }) => place && html`<code title=${plain(place, 200)}><${N
 
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 
-const toolLink = (tool) => html`<a href=${link("variants", { tool: toolKey(tool) })}><${Name} value=${tool.name} limit=${32} /></a>`;
-
-const callCount = (filters, what) => html`<${CallCount} number=${callsWith(filters).length} ...${{ filters, what }} />`;
+const toolLink = (tool, shown = tool.name) => html`<a href=${link("variants", { tool: toolKey(tool) })}><${Name} value=${shown} limit=${48} /></a>`;
 
 /** Each table, the worst first: title, columns, member of the entries, a row of an entry, what to do. */
 const TABLES = [
@@ -113,14 +127,13 @@ const TABLES = [
     ],
     (status) => `In the file as it is now. Vary started at ${startOf(status)}.`],
   ["Calls of tools that are not in the client’s list", ["#calls", "tool", "~what to do", "~by", "last"], "unlisted", unlistedRow,
-    () => "Of the calls that Vary keeps. A client leads to what it gets, and why."],
+    (status) => `Since ${startOf(status)}. A client leads to what it gets, and why.`],
   ["Names that collide", ["list", "name", "reachable", "hidden"], "collisions",
     ({ list, id, reachable, hidden }) => [list, name(id), name(reachable), name(hidden)],
     () => html`Clients reach only one of them. For tools and prompts, <code>naming: on-collision</code> gives both the prefix of their server.`],
-  ["Refused", ["#times", "~by what", "~whose calls", "#in the list"], "refused", refusalRow,
-    ({ audit }, { denials }) => html`Since the start${!denials && html`; of access rules, the calls that Vary keeps (with <code>probes</code>, all)`}.
-      ${" "}To allow more, change the rule in <code>access</code>, the limit in <code>rates</code>, or compare the credential with <code>auth</code>.
-      ${audit && " The audit log has the address of each credential."}`],
+  ["Refused", ["#times", "~by what", "~whose calls"], "refused", refusalRow,
+    (status) => html`Since ${startOf(status)}. To allow more, change the rule in <code>access</code>, the limit in <code>rates</code>, or compare the credential with <code>auth</code>.
+      ${status.audit && " The audit log has the address of each credential."}`],
   ["Deprecated variants in use", ["#requests", "client", "variant", "replacement", "removal"], "deprecated",
     ({ client, variant, replacement, removalDate, daysLeft, requests }) => [
       count(requests),
@@ -138,12 +151,12 @@ const TABLES = [
 ];
 
 function refusalRow({ rule, what, count: times, calls = [] }) {
-  if (what) return [count(times), sentence(what), "–", "–"];
-  const people = [...Map.groupBy(calls, ({ principal }) => principal)].map(([person, { length }], at) => {
+  if (what) return [count(times), sentence(what), "–"];
+  const people = [...Map.groupBy(calls, ({ principal }) => principal)].map(([person, some], at) => {
     const filters = { ...(person && { person }), outcome: "denied", rule };
-    return html`${at > 0 && ", "}${person ? name(person) : "no person"} <${CallCount} number=${length} filters=${filters} what=${`refused calls of ${person}`} />`;
+    return html`${at > 0 && ", "}${person ? name(person) : "no person"} <${CallCount} number=${total(some)} filters=${filters} what=${`refused calls of ${person}`} />`;
   });
-  return [count(times), html`<${Rule} key=${rule} name=${rule} />`, people, callCount({ outcome: "denied", rule }, `calls that ${rule} refused`)];
+  return [count(times), html`<${Rule} key=${rule} name=${rule} />`, people];
 }
 
 /** The characters of a change in about five lines. */
@@ -155,19 +168,40 @@ function Change({ member, before, after }) {
   return html`<${Folded} isLong=${length > FIVE_LINES} all=${`${count(length)} characters`}>${show}<//>`;
 }
 
-function unlistedRow({ target, calls, status, catalog, meant = {} }) {
+function unlistedRow({ target, calls, count, status, catalog, meant = {} }) {
   const down = status.servers.find(({ name, state }) => state === "down" && target.startsWith(`${name}_`));
-  const tool = catalog?.tools.find(({ variants }) => Object.values(variants).some((it) => it?.name === target));
-  const lacking = [...new Set(calls.map(({ variant }) => variant))].filter((id) => tool && id && !tool.variants[id]);
-  const draft = (variant) => html`<a href=${link("draft", { variant, tool: toolKey(tool) })}>draft of ${name(variant)}</a>`;
-  const next = [
-    down && html`<code>${name(down.name)}</code> is down`,
-    lacking.length > 0 && lacking.map((variant, at) => html`${at > 0 && ", "}${draft(variant)}`),
-    catalog && !tool && html`no server lists it${Object.hasOwn(meant, target) && html`; did the client mean <code>${name(meant[target])}</code>?`}`,
-    tool && "its list has it now",
-  ];
-  return [callCount({ ...NOT_LISTED, tool: target }, `calls of ${target}`), name(target), next.find(Boolean), callerLinks(calls), timeOfDay(calls[0].at)];
+  const next = down ? html`<code>${name(down.name)}</code> is down` : catalog && whyUnlisted(target, calls, catalog, meant);
+  const number = html`<${CallCount} number=${count} filters=${{ ...NOT_LISTED, tool: target }} what=${`calls of ${target}`} />`;
+  return [number, name(target), next, callerLinks(calls), timeOfDay(lastOf(calls))];
 }
+
+/** Why a tool is not in lists by the name with which it was called, and what to do. */
+function whyUnlisted(target, calls, { tools, byWords }, meant) {
+  const tool = tools.find(({ variants }) => Object.values(variants).some((it) => it?.name === target))
+    ?? tools.find((it) => [it.name, `${it.server}_${it.name}`].includes(target));
+  if (!tool) {
+    const nearest = Object.hasOwn(meant, target) && isNear(target, meant[target]) && meant[target];
+    const guess = nearest || byWords.get(wordsOf(target));
+    return html`no server lists it${guess && html`; did the client mean <code>${name(guess)}</code>?`}`;
+  }
+  const ids = [...new Set(calls.map(({ variant }) => variant))].filter(Boolean);
+  const lacking = ids.filter((id) => !tool.variants[id]);
+  const draft = (id, at) => html`${at > 0 && ", "}<a href=${link("draft", { variant: id, tool: toolKey(tool) })}>draft of ${name(id)}</a>`;
+  if (lacking.length > 0) return html`${effectOf(tool)} · leave it hidden, or ${lacking.map(draft)}`;
+  const shown = tool.variants[ids[0]] ?? Object.values(tool.variants).find(Boolean);
+  if (!shown || shown.name === target) return "its list has it now";
+  return html`<code>${name((shown.renamed && ids[0]) || tool.server)}</code> lists it as ${toolLink(tool, shown.name)}`;
+}
+
+/** Whether two names have most letters in common, without the server with which both begin. */
+function isNear(one, other) {
+  const begin = other.slice(0, other.indexOf("_") + 1);
+  const [a, b] = [one, other].map((it) => (one.startsWith(begin) ? it.slice(begin.length) : it));
+  return likeness(diff(a, b, (text) => [...text]), a, b) >= 0.75;
+}
+
+/** The words of a name, in whatever order they are. */
+const wordsOf = (name) => name.toLowerCase().split(/[_.\s-]+/).sort().join(" ");
 
 /** The filters that find calls of tools that are not listed. */
 const NOT_LISTED = { outcome: "not_listed" };

@@ -1,35 +1,35 @@
 // The servers of the view of now: which work, why others do not, and what their operator should do.
 
 import { post } from "./api.js";
-import { PERIODS, callsWith, failures, firstLine, isError, longestPeriod, outcomeOf } from "./calls.js";
+import { grouped, mostOf } from "./call-list.js";
+import { OUTCOMES, failuresWith, lastOf, outcomeOf, total } from "./calls.js";
 import { Component, html } from "./dom.js";
 import { count, duration, milliseconds, plural, share, startOf, timeOfDay } from "./format.js";
 import { CallCount, Problem, Table } from "./parts.js";
 import { link } from "./route.js";
 import { Folded, LongText, Name, plain, sentence, visible } from "./text.js";
-import { callerLinks } from "./who.js";
+import { callerLinks, linkToClient } from "./who.js";
 
 /** Servers with problems come first, then those with errors. */
-export function Servers({ servers, since }) {
-  const columns = servers.some(({ skills }) => skills) ? [...SERVER_COLUMNS, "skills"] : SERVER_COLUMNS;
-  const rows = servers.toSorted((a, b) => kindOf(a) - kindOf(b)).map((server) => serverRow(server).slice(0, columns.length));
+export function Servers({ status, since }) {
+  const columns = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95"];
+  const rows = status.servers.toSorted((a, b) => kindOf(a, status) - kindOf(b, status)).map((it) => serverRow(it, status));
   const empty = html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
   return html`<${Table} title="Servers" ...${{ since, columns, rows, empty }} />`;
 }
 
-const SERVER_COLUMNS = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95"];
-
-function serverRow({ name, state, since, tools, calls, skills }) {
+function serverRow({ name, state, since, tools, calls }, status) {
+  // Calls from before it was up for the first time are its errors, too.
+  const missed = total(failuresWith(status, { server: name, outcome: "error" }).filter(({ method, upstreamName }) => method === "tools/call" && !upstreamName));
   return [
     html`<${Name} value=${name} />`,
     html`<span class=${`state ${state}`}>${state}</span>`,
     duration(since),
     count(tools),
-    html`<${CallCount} number=${calls?.count} filters=${{ server: name }} what=${`calls of ${name}`} />`,
-    html`<${CallCount} number=${calls?.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${name}`} />`,
+    html`<${CallCount} number=${calls && calls.count + missed} filters=${{ server: name }} what=${`calls of ${name}`} />`,
+    html`<${CallCount} number=${calls && calls.errors + missed} filters=${{ server: name, outcome: "error" }} what=${`errors of ${name}`} />`,
     milliseconds(calls?.p50),
     milliseconds(calls?.p95),
-    skills ? "yes" : "–",
   ];
 }
 
@@ -49,13 +49,13 @@ export class ServerProblems extends Component {
 
   render({ status, most = MOST_WITH_ERRORS }, { tried }) {
     const { servers, retries, missingKeys = [], audit } = status;
-    const isShown = (server) => tried[server.name] || problemsOf(server).length > 0;
-    const failing = servers.filter((it) => failsOften(it) && !isShown(it)).sort((a, b) => weight(b) - weight(a)).slice(0, most);
+    const isShown = (server) => tried[server.name] || problemsOf(server).length > 0 || isRecent(missedBy(server, status));
+    const failing = servers.filter((it) => failsOften(it, status) && !isShown(it)).sort((a, b) => weight(b, status) - weight(a, status)).slice(0, most);
     const retry = retries && this.retry;
     const items = [...servers.filter(isShown), ...failing].map(
-      (server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry }} since=${startOf(status)} tried=${tried[server.name]} />`,
+      (server) => html`<${ServerProblem} key=${server.name} ...${{ server, retry, status }} tried=${tried[server.name]} />`,
     );
-    items.push(...failingClients().slice(0, most));
+    items.push(...failingClients(status).slice(0, most).map((it) => html`<${ClientProblem} key=${`client ${it.name} ${it.error}`} ...${{ ...it, status }} />`));
     const show = (isWhole) =>
       html`<ul class="server-problems" aria-label="Server problems, and clients that fail often">${isWhole ? items : items.slice(0, FIRST_PROBLEMS)}</ul>`;
     return html`
@@ -68,32 +68,48 @@ export class ServerProblems extends Component {
   }
 }
 
-/** From so many failed calls on, and from these shares of the calls, a server or a client fails often. */
-const [FEWEST_ERRORS, SHARE_OF_SERVER, SHARE_OF_CLIENT] = [3, 0.05, 0.25];
-export const RULE_OF_CARDS = `A server fails often from ${FEWEST_ERRORS} failed calls on that are 5 % of its calls, a client from 25 %.`;
+/** From so many failed calls on, and from these shares of the calls, a server or a client fails often; of clients, for so many seconds after the last one. */
+const [FEWEST_ERRORS, SHARE_OF_SERVER, SHARE_OF_CLIENT, LATELY] = [3, 0.05, 0.25, 900];
+export const RULE_OF_CARDS = `A server fails often from ${FEWEST_ERRORS} failed calls on that are 5 % of its calls of the last 5 minutes, or of all if these are fewer than ${FEWEST_ERRORS}; a client from 25 %, if one was in the last 15 minutes.`;
 
-/** The clients that fail often lately, those with the most errors first. */
-function failingClients() {
-  const minutes = longestPeriod();
-  const byClient = [...Map.groupBy(callsWith({ minutes }), ({ client }) => client?.name)].map(([name, calls]) => ({ name, calls, ...failures(calls) }));
-  const often = byClient.filter(({ name, calls, errors }) => name && errors >= FEWEST_ERRORS && errors >= SHARE_OF_CLIENT * calls.length);
-  return often.sort((a, b) => b.errors - a.errors).map(({ name, calls, errors }) => html`<li key=${`client ${name}`} class="errors"><div>
-    client <strong><${Name} value=${name} limit=${60} /></strong> failed
-    ${" "}<${CallCount} number=${errors} filters=${{ client: name, outcome: "error", minutes }} what=${`errors of ${name}`} />
-    ${" "}of ${plural(calls.length, "call")} in ${PERIODS[minutes]} (${share(errors, calls.length)})
-    ${commonError(calls)}
-  </div></li>`);
+const isRecent = (calls) => lastOf(calls) > Date.now() / 1000 - LATELY;
+
+/** The clients that fail often, and the errors of requests that name no client, those with the most first. */
+function failingClients(status) {
+  const errors = failuresWith(status, { outcome: "error" }).map((it) => ({ ...it, name: it.client?.name }));
+  const groups = Map.groupBy(errors, ({ name, error }) => name || `\0${error}`);
+  const all = [...groups.values()].map((failed) => ({ ...failed[0], failed, number: total(failed) }));
+  const callsOf = (name) => status.clients.reduce((sum, { client, calls }) => sum + (client?.name === name ? calls : 0), 0);
+  const often = all.map((it) => ({ ...it, calls: it.name ? Math.max(callsOf(it.name), it.number) : 0 }));
+  return often
+    .filter(({ failed, number, calls }) => number >= FEWEST_ERRORS && number >= SHARE_OF_CLIENT * calls && isRecent(failed))
+    .sort((a, b) => b.number - a.number);
+}
+
+function ClientProblem({ name, calls, number, error, failed, status }) {
+  const filters = { outcome: "error", ...(name ? { client: name } : { error }) };
+  const link = html`<${CallCount} ...${{ number, filters }} what=${`errors of ${name || "no client"}`} />`;
+  const tools = name && mostOf(failed, (it) => it.target, (tool) => ({ ...filters, tool }));
+  const people = mostOf(failed, (it) => it.principal, (person) => ({ ...filters, person }));
+  const what = name
+    ? html`client <strong><a href=${linkToClient(failed[0].client, failed[0])}><${Name} value=${name} limit=${60} /></a></strong> failed ${link} of ${plural(calls, "call")} since ${startOf(status)} (${share(number, calls)}): ${tools}`
+    : html`${link} calls that name no client failed since ${startOf(status)}${people !== "–" && html`, of ${people}`}`;
+  return html`<li class="errors"><div>${what}${commonError(failed)}</div></li>`;
 }
 
 /** The problems and errors of a server, and the button that has Vary try it at once. */
-function ServerProblem({ server, retry, since, tried }) {
+function ServerProblem({ server, retry, status, tried }) {
   const { name, state, stderr, nextAttempt } = server;
   const problems = problemsOf(server);
-  const sentences = [...problems, ...(server.calls?.errors > 0 ? [errorsOf(server, since)] : [])];
+  const sentences = [...problems, ...(server.calls?.errors > 0 ? [errorsOf(server, status)] : [])];
+  const missed = missedBy(server, status);
+  const itsName = { outcome: "not_listed", error: `server \`${name}\`` };
+  const mayBe = state === "down" ? failuresWith(status, itsName) : [];
   return html`<li class=${problems.length > 0 ? "" : "errors"}>
     <div>
       ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
-      ${state === "down" && html`<${Missed} name=${name} />`}
+      ${missed.length > 0 && html`<div>${plural(total(missed), "call")} did not reach it (<a href=${link("now", { server: name, outcome: "error" })}>show them</a>), of ${callerLinks(missed)}; the last one at ${timeOfDay(lastOf(missed))}</div>`}
+      ${mayBe.length > 0 && html`<div><a href=${link("now", itsName)}>${plural(total(mayBe), "call")}</a> of names that no server lists now may have meant it</div>`}
       ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}
       ${tried?.error && html`<${Problem} what="It was not tried." error=${tried.error} />`}
     </div>
@@ -106,11 +122,8 @@ function ServerProblem({ server, retry, since, tried }) {
   </li>`;
 }
 
-/** How many calls failed since a server is down, and whose. */
-function Missed({ name, filters = { server: name, outcome: "error" } }) {
-  const calls = callsWith(filters).filter(({ serverMs }) => typeof serverMs !== "number");
-  return calls.length > 0 && html`<div>${plural(calls.length, "call")} did not reach it (<a href=${link("now", filters)}>show them</a>), of ${callerLinks(calls)}</div>`;
-}
+/** The calls that failed while a server was down. */
+const missedBy = ({ name }, status) => failuresWith(status, { server: name, outcome: "error" }).filter(({ isAnswered }) => !isAnswered);
 
 /** Seconds until the status has what came of a try that fails at once. */
 const TRY = 1.5;
@@ -125,17 +138,22 @@ function outcomeOfTry(server, tried) {
 }
 
 /** How many calls of a server failed, and what the last of them answered. */
-function errorsOf({ name, calls }, since) {
+function errorsOf({ name, calls }, status) {
   const number = html`<${CallCount} number=${calls.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${name}`} />`;
-  return html`failed ${number} of ${plural(calls.count, "call")} since ${since} (${share(calls.errors, calls.count)})${commonError(callsWith({ server: name }))}`;
+  const { count: last, errors } = recentOf(name, status);
+  const lately = last > 0 && html`<strong>${count(errors)} of its last ${plural(last, "call")}</strong> (${share(errors, last)}), and `;
+  const failed = failuresWith(status, { server: name, outcome: "error" });
+  const clients = mostOf(failed, (it) => it.client?.name, (client) => ({ server: name, outcome: "error", client }));
+  return html`failed ${lately}${number} of ${plural(calls.count, "call")} since ${startOf(status)} (${share(calls.errors, calls.count)}): ${clients}${commonError(failed)}`;
 }
 
 /** What most of the calls that failed answered, and when the last of them did; a line in any case, so that nothing moves. */
 function commonError(calls) {
-  const byText = Map.groupBy(calls.filter(isError), (it) => firstLine(it.error) ?? outcomeOf(it));
-  const [most] = [...byText].sort(([, a], [, b]) => b.length - a.length);
-  const often = byText.size > 1 && most[1].length > 1 && ` (${count(most[1].length)} of them)`;
-  return html`<div class="last">${most ? html`${timeOfDay(most[1][0].at)} <${Name} value=${most[0]} limit=${200} />${often}` : "\u00A0"}</div>`;
+  const byText = grouped(calls, (it) => (it.isUnknownTool ? OUTCOMES.not_listed[1] : (it.error ?? outcomeOf(it))));
+  const [most, ...others] = byText;
+  const also = others.slice(0, 2).map(([text, some]) => html`<div class="last faint">${plural(total(some), "time")}: <${Name} value=${text} limit=${120} /></div>`);
+  const often = byText.length > 1 && total(most[1]) > 1 && `, ${count(total(most[1]))} times`;
+  return html`<div class="last">${most ? html`${timeOfDay(lastOf(most[1]))}${often}: <${Name} value=${most[0]} limit=${200} />` : "\u00A0"}</div>${also}`;
 }
 
 /** What does not work at a server, in sentences without its name. */
@@ -152,27 +170,40 @@ function problemsOf({ state, since, reason, name, nextAttempt, failedLists = {},
   return problems;
 }
 
-const failsOften = ({ calls }) => calls?.errors >= FEWEST_ERRORS && calls.errors >= SHARE_OF_SERVER * calls.count;
+/** The calls of a server in the last minutes, of those that are kept. */
+const recentOf = (name, status) => status.recent?.[name] ?? { count: 0, errors: 0 };
+
+/** Whether enough of its last calls failed, or if there are too few, of all. */
+function failsOften({ name, calls }, status) {
+  const recent = recentOf(name, status);
+  const judged = recent.count >= FEWEST_ERRORS ? recent : calls;
+  return judged?.errors >= FEWEST_ERRORS && judged.errors >= SHARE_OF_SERVER * judged.count;
+}
 
 /** How bad the errors of a server are: many weigh more, and so does a large share. */
-export const weight = ({ calls }) => (calls?.errors ? calls.errors ** 2 / calls.count : 0);
+export const weight = ({ name, calls }, status) => {
+  const { count, errors } = recentOf(name, status);
+  return errors > 0 ? 1e6 * (errors ** 2 / count) : calls?.errors ? calls.errors ** 2 / calls.count : 0;
+};
 
 /** The kinds of servers that an operator looks at first. */
 const KINDS = ["down", "with problems", "failing often"];
 
 /** The place of a server among the kinds; after them if it works. */
-function kindOf(server) {
+function kindOf(server, status) {
   if (problemsOf(server).length > 0) return server.state === "down" ? 0 : 1;
-  return failsOften(server) ? 2 : KINDS.length;
+  return failsOften(server, status) ? 2 : KINDS.length;
 }
 
-export const hasProblem = (server) => kindOf(server) < KINDS.length;
+export const hasProblem = (server, status) => kindOf(server, status) < KINDS.length;
 
-/** How many servers and settings need an action of the operator, and that in words. */
-export function actionsOf({ servers = [] } = {}, { setup = [] } = {}) {
-  const numbers = KINDS.map((kind, at) => [servers.filter((it) => kindOf(it) === at).length, kind]).filter(([number]) => number > 0);
+/** How many servers, clients and settings need an action of the operator, and that in words. */
+export function actionsOf(status, { setup = [] } = {}) {
+  const { servers = [] } = status;
+  const numbers = KINDS.map((kind, at) => [servers.filter((it) => kindOf(it, status) === at).length, kind]).filter(([number]) => number > 0);
   const labels = numbers.map(([number, kind], at) => `${at === 0 ? plural(number, "server") : count(number)} ${kind}`);
-  const settings = setup.filter((it) => !it.isNote).length;
+  const [clients, settings] = [failingClients(status).length, setup.filter(({ kind }) => kind !== "note").length];
+  if (clients > 0) labels.push(`${plural(clients, "client")} failing often`);
   if (settings > 0) labels.push(plural(settings, "setting"));
-  return { number: numbers.reduce((sum, [number]) => sum + number, settings), label: labels.join(", ") };
+  return { number: numbers.reduce((sum, [number]) => sum + number, clients + settings), label: labels.join(", ") };
 }

@@ -4,15 +4,13 @@
 import { Component, html } from "./dom.js";
 import { count } from "./format.js";
 
-/** Controls, all that is invisible or moves other characters, and letters of Cyrillic in a word of Latin ones. U+FE0F alone can say nothing, and emoji need it. */
-const UNSEEN = /((?!\uFE0F)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?<=\p{sc=Latn})\p{sc=Cyrl}|\p{sc=Cyrl}(?=\p{sc=Latn}))/u;
-/** The same without the characters that lay out a block of text. */
-const UNSEEN_IN_BLOCK = /((?![\uFE0F\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/u;
+/** Controls but those that are `allowed`, all that is invisible or moves other characters, and letters of Cyrillic in a word of Latin ones. U+FE0F alone can say nothing, and emoji need it. */
+const unseen = (allowed) => new RegExp(String.raw`((?![\uFE0F${allowed}])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?<=\p{sc=Latn})\p{sc=Cyrl}|\p{sc=Cyrl}(?=\p{sc=Latn}))`, "u");
+/** Line breaks and tabs lay out a block of text. */
+const [UNSEEN, UNSEEN_IN_BLOCK] = ["", "\n\t"].map(unseen);
 
 /** The code point of a character, as the Unicode standard writes it. */
-function codePoint(character) {
-  return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-}
+const codePoint = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
 /** The text in pieces: strings, and marks for characters that cannot be seen. */
 export function visible(text, isBlock = false) {
@@ -29,10 +27,7 @@ export function plain(text, limit = 80) {
 }
 
 /** At most `limit` characters of a text. */
-function cut(text, limit) {
-  if (text.length <= limit) return text;
-  return `${text.slice(0, limit).replace(/[\uD800-\uDBFF]$/u, "")}…`;
-}
+const cut = (text, limit) => (text.length <= limit ? text : `${text.slice(0, limit).replace(/[\uD800-\uDBFF]$/u, "")}…`);
 
 /** A name, or a sentence of Vary, in one line of fixed height; what does not fit is left out. */
 export function Name({ value, limit = 80, isSentence = false }) {

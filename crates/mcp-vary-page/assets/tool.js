@@ -5,7 +5,7 @@ import { questionOf } from "./client.js";
 import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
-import { count, plural } from "./format.js";
+import { plural } from "./format.js";
 import { Choice, Panel, Pending, Problem, readInto } from "./parts.js";
 import { link, replace } from "./route.js";
 import { RuleText } from "./rule.js";
@@ -19,6 +19,11 @@ export function openTool(params) {
 
 /** The same as a text. Names of servers have no colon. */
 export const toolKey = ({ server, name }) => `${server}:${name}`;
+
+/** What a tool does, as its server declares. */
+export const isReadOnly = ({ annotations }) => annotations?.readOnlyHint === true;
+export const destroys = (tool) => !isReadOnly(tool) && tool.annotations?.destructiveHint !== false;
+export const effectOf = (tool) => (destroys(tool) ? html`<span class="bad">writes, may destroy</span>` : isReadOnly(tool) ? "only reads" : "writes");
 
 /** The address of what each variant makes of a tool. */
 export const linkToTool = (tool, variant) => link("variants", { tool: toolKey(tool), variant });
@@ -34,7 +39,7 @@ export class ToolPanel extends Component {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
-        <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && `, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
+        <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && html`, ${effectOf(row)}, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
         <a href=${link("calls", { tool: toolKey(tool) })}>call it as several clients</a>
       </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
@@ -65,12 +70,11 @@ export class MayCall extends Component {
       <span class=${`outcome ${{ yes: "allowed", no: "denied" }[verdict] ?? ""}`}>${verdict}</span>
       <span><${Callers} who=${who.map((it) => ({ ...it, tool: tool.name }))} links=${links} /><span class="beneath">${why}</span></span>
     </li>`;
-    const reason = (cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool }} />`;
     return html`<ul class="steps" aria-label="Who may call it">
-        ${VERDICTS.flatMap((it) => groups.filter(([verdict]) => verdict === it)).map(([verdict, who]) => item(verdict, who, reasonsOf(who[0]).map(reason)))}
+        ${VERDICTS.flatMap((it) => groups.filter(([verdict]) => verdict === it)).map(([verdict, who]) => item(verdict, who, causesIn(reasonsOf(who[0]), tool)))}
         ${unknown.length > 0 && item("not known", unknown, "Vary keeps no claims of tokens. Paste them in “Who gets what”.")}
       </ul>
-      <p class="note">People may use each variant that access rules leave them, also one that their clients do not get.</p>`;
+      <p class="note">People: in any variant that access rules leave them. Clients: in their own.</p>`;
   }
 }
 
@@ -81,31 +85,29 @@ function verdictOf({ hidden, rules, isAllowed }) {
   return isAllowed || rules.length === 0 ? "yes" : "depends on the call";
 }
 
-/** The access rules that allow it, each with what of it does; or what hides it. What an access rule hides, no variant shows. */
-function reasonsOf({ hidden, rules }) {
-  if (hidden.length > 0) return hidden[0].by === "access" ? hidden.slice(0, 1) : hidden;
-  return rules.map((text) => text.split(/ \((.*)\)$/s)).map(([rule, detail]) => ({ rule, detail }));
+/** What hides it, and the access rules that allow it, or refuse each call of it; each with what of it does. */
+export function reasonsOf({ hidden, rules, isAllowed }) {
+  const decided = hidden.length === 0 || (isAllowed === false && hidden[0].by !== "access") ? rules : [];
+  return [...hidden, ...decided.map((text) => text.split(/ \((.*)\)$/s)).map(([rule, detail]) => ({ rule, detail }))];
 }
 
-/** How many people and clients, and each as the link to what it gets. Who has no key has no name. */
+/** Several causes in a line. A draft helps against the only one. */
+export const causesIn = (causes, tool) => causes.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool }} hasOthers=${causes.length > 1} />`);
+
+/** People and clients as links to what each gets. Who has no key has no name. */
 function Callers({ who, links }) {
   const named = who.filter(({ isPerson, person }) => !isPerson || person);
-  const people = named.filter(({ isPerson }) => isPerson).length;
-  const numbers = [
-    people > 0 && `${count(people)} ${people === 1 ? "person" : "people"}`,
-    named.length < who.length && "anybody without a key",
-    named.length > people && plural(named.length - people, "client"),
-  ];
-  return html`${numbers.filter(Boolean).join(", ")}${named.length > 0 && html`: ${links(named)}`}`;
+  const isAnybody = named.length < who.length && "anybody without a key";
+  return html`${isAnybody}${isAnybody && named.length > 0 && ", "}${named.length > 0 && links(named)}`;
 }
 
 /** What allows or hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */
-export function Cause({ cause: { by, rule, detail }, tool }) {
+function Cause({ cause: { by, rule, detail, isLocked }, tool, hasOthers }) {
   const denies = `the rule \`${rule}\` denies it: `;
   const why = detail.startsWith(denies) ? detail.replace(denies, " denies ") : `${rule ? ": " : ""}${detail}`;
   const draft = { variant: rule, tool: tool && toolKey(tool) };
   const [kind, place, next] = by === "variant"
-    ? ["variant ", null, html` · <a href=${link("draft", draft)}>${tool ? "add it in a draft" : "change it in a draft"}</a>`]
+    ? ["variant ", null, !hasOthers && html` · <a href=${link("draft", draft)}>${isLocked ? "change its settings in a draft" : tool ? "add it in a draft" : "change it in a draft"}</a>`]
     : ["access rule ", html`<${RuleText} key=${rule} name=${rule} isShort />`, by && html` · <a href=${link("review")}>Problems</a>`];
   return html`${rule && html`${kind}<code><${Name} value=${rule} /></code>${place}`}<${Name} value=${why} limit=${300} isSentence />${rule && next}`;
 }
@@ -120,14 +122,12 @@ function Comparison({ definitions, catalog, params }) {
   const hidden = params.get("variant") !== variant && params.get("variant");
   const ids = shown.map((id) => [id, plain(id)]);
   const before = against === SERVER ? definitions.original : definitions.variants[against];
-  return html`
-    ${hidden && html`<p class="note">The variant <${Name} value=${hidden} /> hides this tool. This is another one:</p>`}
+  return html`${hidden && html`<p class="note">The variant <${Name} value=${hidden} /> hides this tool. This is another one:</p>`}
     <div class="choices">
       <${Choice} label="Compare" value=${variant} options=${ids} onChange=${(variant) => replace({ variant })} />
       <${Choice} label="with" value=${against} options=${[[SERVER, "the server’s original"], ...ids]} onChange=${(against) => replace({ against })} />
     </div>
-    <${Members} before=${before} after=${definitions.variants[variant]} />
-  `;
+    <${Members} before=${before} after=${definitions.variants[variant]} />`;
 }
 
 /** The members in which two definitions differ, and the names of the others. */
@@ -137,10 +137,8 @@ export function Members({ before, after }) {
   const isSame = (name) => asText(member(before, name)) === asText(member(after, name));
   const same = present.filter(isSame);
   if (same.length === present.length) return html`<p class="empty">The two definitions are the same.</p>`;
-  return html`
-    ${present.filter((name) => !isSame(name)).map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`)}
-    <p class="note">The same in both: <${LongText} value=${same.join(", ") || "nothing"} limit=${200} /></p>
-  `;
+  return html`${present.filter((name) => !isSame(name)).map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`)}
+    <p class="note">The same in both: <${LongText} value=${same.join(", ") || "nothing"} limit=${200} /></p>`;
 }
 
 /** A member of a definition. Servers choose the names, also those that each object inherits. */

@@ -6,8 +6,8 @@ import { callersOf } from "./client.js";
 import { createRef, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
 import { count, plural, saving } from "./format.js";
-import { Grid, KEYS } from "./grid.js";
-import { CheckBox, Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
+import { Grid } from "./grid.js";
+import { Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
 import { ToolPanel, openTool, toolKey } from "./tool.js";
@@ -30,27 +30,23 @@ export class Variants extends Polled {
   render({ params, failed, status }, { answer: catalog, calls = [], error }) {
     if (!catalog) return html`<${Pending} what="lists" error=${error} />`;
     if (catalog.variants.length === 0) return VARIANTS_OFF;
-    const chosen = chosenVariants(catalog, params);
     const tool = openTool(params);
     const { clients = [], keys = [] } = status ?? {};
-    const callers = callersOf(calls, clients);
-    return html`
-      ${error && html`<${Problem} what="These lists may be old." error=${error} />`}
-      <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
-      ${status && html`<${Uses} ...${{ catalog, clients, callers }} />`}
+    const callers = callersOf(calls, status ?? {});
+    return html`${error && html`<${Problem} what="These lists may be old." error=${error} />`}
       <section aria-labelledby="matrix">
-        <h2 id="matrix">Tools of each variant</h2>
-        <p class="note">
-          Tokens of each definition, and from 5 % on the difference to the original. The whole list also has what no model reads,
-          ${" "}such as output schemas. Access rules can hide more: choose a tool to see who may call it. ${KEYS}
-        </p>
-        <${Choices} ...${{ catalog, chosen, params }} />
-        <div class=${tool ? "split" : ""}>
-          <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
+        <h2 id="matrix">Tools of each variant, in tokens</h2>
+        <${Choices} ...${{ catalog, params }} />
+        <div class=${tool ? "split" : ""} style=${{ "--longest": longest(catalog.tools.map((it) => clientName(it) + (params.get("sort") ? it.server : ""))) }}>
+          <${Matrix} ...${{ catalog, params, tool, grid: this.grid }} />
           ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, keys, links: clientLinks, close: this.close }} />`}
         </div>
+        <p class="note">Choose a tool for its texts and who may call it: access rules can hide more than variants do.</p>
       </section>
-    `;
+      <div class="sides">
+        <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
+        ${status && html`<${Uses} ...${{ catalog, clients, callers }} />`}
+      </div>`;
   }
 }
 
@@ -68,27 +64,12 @@ function Uses({ catalog, clients, callers }) {
 /** A variant as the link to its draft. */
 export const draftLink = (id) => html`<a href=${link("draft", { variant: id })} title=${`${plain(id)}: draft it`}><${Name} value=${id} limit=${40} /></a>`;
 
-/** The variants that the address names, or all. */
-function chosenVariants(catalog, params) {
-  const named = params.get("variants")?.split(",");
-  const chosen = catalog.variants.filter((it) => named?.includes(it.id));
-  return chosen.length > 0 ? chosen : catalog.variants;
-}
-
-function Choices({ catalog, chosen, params }) {
-  const toggle = (id) => {
-    const ids = catalog.variants.map((it) => it.id);
-    const next = ids.filter((it) => (it === id) !== isChosen(it));
-    replace({ variants: next.length === ids.length ? "" : next.join(",") });
-  };
-  const isChosen = (id) => chosen.some((it) => it.id === id);
-  const box = ({ id }) => html`<${CheckBox} checked=${isChosen(id)} onChange=${() => toggle(id)}><${Name} value=${id} limit=${40} /><//>`;
-  const orders = chosen.map(({ id }) => [id, `most saved by ${plain(id, 40)}`]);
+function Choices({ catalog, params }) {
+  const orders = catalog.variants.map(({ id }) => [id, `most saved by ${plain(id, 40)}`]);
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     <${ServerChoice} ...${{ catalog, params }} />
     <${Choice} label="Order" value=${params.get("sort") ?? ""} options=${[["", "as servers list them"], ...orders]} onChange=${(sort) => replace({ sort })} />
-    <fieldset><legend>Variants</legend>${catalog.variants.map(box)}</fieldset>
   </div>`;
 }
 
@@ -98,16 +79,14 @@ export function ServerChoice({ catalog, params }) {
   return html`<${Choice} label="Server" value=${params.get("server") ?? ""} ...${{ options }} onChange=${(server) => replace({ server })} />`;
 }
 
-function Matrix({ catalog, chosen, params, tool, grid }) {
+function Matrix({ catalog, params, tool, grid }) {
   const rows = matrixRows(catalog, params);
-  const empty = catalog.tools.length === 0
-    ? "The servers list no tools yet. The view “now” says which servers are up."
-    : "No tool matches. Clear the filter, or choose all servers.";
+  const empty = catalog.tools.length === 0 ? "The servers list no tools yet. “Now” says which are up." : "No tool matches. Clear the filter, or choose all servers.";
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   const columns = [
     { id: "tool", head: "tool", kind: "c-name" },
     { id: "server", head: "original", kind: "c-number" },
-    ...chosen.map(({ id }) => ({ id: `v-${id}`, head: draftLink(id), kind: "c-variant", variant: id })),
+    ...catalog.variants.map(({ id }) => ({ id: `v-${id}`, head: draftLink(id), kind: "c-variant", variant: id, width: tool ? null : widthOf(catalog, id) })),
   ];
   const open = (row, column) => {
     const variant = column.variant ?? params.get("variant") ?? "";
@@ -117,11 +96,18 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
   const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
   const selected = (row, column) => isOpen(row) && (column.variant ?? "") === (params.get("variant") ?? "");
   return html`<${Grid} handle=${grid} label="Tools of each variant" ...${{ columns, rows, open, selected }}
-    isGroup=${(row) => !!row.tools}
-    isExpanded=${({ isFolded }) => (isFolded === undefined ? undefined : !isFolded)}
     cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools))}
-    foot=${foot(catalog, chosen)}
-  />`;
+    foot=${foot(catalog)} />`;
+}
+
+/** The characters of the longest of some texts. */
+const longest = (texts) => texts.reduce((most, { length }) => Math.max(most, length), 0);
+
+/** The width of a column in which marks of up to 30 characters are whole; of one without marks, what the others leave. */
+function widthOf({ tools }, id) {
+  const shown = tools.map(({ variants }) => variants[id] ?? {});
+  const most = longest(shown.map(({ name, renamed, fixed = [] }) => (renamed ? `→ ${name} ` : "") + (fixed.length > 0 ? `${fixed.length} fixed` : "")));
+  return most > 0 ? `calc(${Math.min(most, 30)} * 0.86ch + 8rem)` : null;
 }
 
 /** A row for each server with its sums, then its tools unless they are folded; or all tools, first those of which `sort` saves most. */
@@ -167,16 +153,13 @@ function groupCell({ server, tools, isFolded }, { id, variant }) {
 }
 
 /** A number of tokens, and how much that differs from the original. */
-function tokensCell(tokens, original, marked, kind = "") {
-  const isMuch = original > 0 && Math.abs(tokens / original - 1) >= LEAST_SHARE;
-  return html`<span class="shown">
-    <span class="marks">${marked}</span><span class=${`tokens ${kind}`}>${count(tokens)}</span>
-    <span class="saved faint">${isMuch && saving(tokens, original)}</span>
-  </span>`;
-}
+const tokensCell = (tokens, original, marked, kind = "") => html`<span class="shown">
+  <span class="marks">${marked}</span><span class=${`tokens ${kind}`}>${count(tokens)}</span>
+  <span class="saved faint">${isMuch(tokens, original) && saving(tokens, original)}</span>
+</span>`;
 
-/** The share of the original from which a difference is shown. */
-const LEAST_SHARE = 0.05;
+/** Whether a difference to the original is shown. */
+const isMuch = (tokens, original) => original > 0 && Math.abs(tokens / original - 1) >= 0.05;
 
 const hiddenCell = (server) => html`<span class="hidden-tool">${server === undefined ? "–" : "hidden"}</span>`;
 
@@ -190,20 +173,18 @@ function toolCell(row, column, namesServer) {
 }
 
 /** What a variant makes of a tool, in a few words. That it changes a text is said where the tokens do not show it. */
-function marks({ name, renamed, fixed = [], changed = [], tokens }, original) {
-  return [
-    renamed && html`<span class="mark renamed">→ <${Name} value=${name} limit=${60} /></span>`,
-    fixed.length > 0 && html`<span class="mark fixed">${count(fixed.length)} fixed</span>`,
-    tokens === original && changed.some((member) => member !== "name") && html`<span class="mark">changed</span>`,
-  ];
-}
+const marks = ({ name, renamed, fixed = [], changed = [], tokens }, original) => [
+  renamed && html`<span class="mark renamed">→ <${Name} value=${name} limit=${60} /></span>`,
+  fixed.length > 0 && html`<span class="mark fixed">${count(fixed.length)} fixed</span>`,
+  tokens === original && changed.some((member) => member !== "name") && html`<span class="mark">changed</span>`,
+];
 
 /** The totals of whole lists, whatever the filter shows. */
-function foot(catalog, chosen) {
-  const base = catalog.variants.find((it) => it.id === catalog.baseline)?.tokens;
-  const hasWhole = catalog.variants.some((it) => it.wholeTokens !== it.tokens);
+function foot({ variants, baseline }) {
+  const base = variants.find((it) => it.id === baseline)?.tokens;
+  const hasWhole = variants.some((it) => it.wholeTokens !== it.tokens);
   return [
-    ...(hasWhole ? [["whole list", "", ...chosen.map((it) => tokensCell(it.wholeTokens))]] : []),
-    ["for a model", "", ...chosen.map((it) => tokensCell(it.tokens, base, "", "total"))],
+    ...(hasWhole ? [[html`<span title="with what no model reads, such as output schemas">whole list</span>`, "", ...variants.map((it) => tokensCell(it.wholeTokens))]] : []),
+    ["for a model", "", ...variants.map((it) => tokensCell(it.tokens, base, "", "total"))],
   ];
 }

@@ -9,7 +9,7 @@ import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
 import { FirstTen, Folded, LongText, Name, plain, sentence } from "./text.js";
-import { Cause, MayCall, linkToTool, toolKey } from "./tool.js";
+import { MayCall, causesIn, linkToTool, reasonsOf, toolKey } from "./tool.js";
 
 /** What decides, after the variant. */
 export const REASONS = {
@@ -60,32 +60,26 @@ const asked = ({ params, status }) => [!status && params.get("person"), ...Objec
 export class Who extends Component {
   componentDidMount() {
     this.ask();
-    this.loadTools();
+    get("/api/catalog").then(({ tools }) => this.setState({ tools }), this.props.failed);
     if (this.props.status) this.loadCallers();
   }
 
   componentDidUpdate(before) {
-    this.loadTools();
     if (asked(before) !== asked(this.props)) this.ask();
     if (before.status?.clients.length !== this.props.status?.clients.length) this.loadCallers();
   }
 
   /** Who called, and then what each gets now. */
   async loadCallers() {
-    const { clients = [], keys = [] } = this.props.status ?? {};
+    const { status } = this.props;
     try {
-      const callers = callersOf((await get("/api/last-calls")).calls, clients);
+      const callers = callersOf((await get("/api/last-calls")).calls, status ?? {});
       this.setState({ callers });
-      const answers = await Promise.all(callers.slice(0, MOST_ASKED).map((it) => answerTo(it, keys)));
+      const answers = await Promise.all(callers.slice(0, MOST_ASKED).map((it) => answerTo(it, status?.keys ?? [])));
       this.setState({ callers: callers.map((it, at) => ({ ...it, now: answers[at] })) });
     } catch (error) {
       this.props.failed(error);
     }
-  }
-
-  /** The tools, once somebody asks for one. */
-  loadTools() {
-    if (this.props.params.get("tool")) this.tools ??= get("/api/catalog").then(({ tools }) => this.setState({ tools }), this.props.failed);
   }
 
   async ask() {
@@ -97,7 +91,9 @@ export class Who extends Component {
       const text = textIn(params, status?.keys ?? []);
       const body = readClient(text);
       const answer = body && (await post("/api/explain", body));
-      if (number === this.asked) this.setState({ answer: answer && { ...answer, person: text("key") }, error: null });
+      // The link that was followed may be gone.
+      const focus = () => document.activeElement === document.body && document.getElementById("answer")?.focus();
+      if (number === this.asked) this.setState({ answer: answer && { ...answer, person: text("key") }, error: null }, focus);
     } catch (error) {
       if (number === this.asked) this.setState({ answer: null, error });
       failed(error);
@@ -107,8 +103,7 @@ export class Who extends Component {
   render({ params, status, failed }, { answer, error, callers, tools }) {
     const keys = status?.keys ?? [];
     const text = textIn(params, keys);
-    return html`
-      <section aria-label="What the client sends">
+    return html`<section aria-label="What the client sends">
         <div class="choices"><${Choices} ...${{ params, keys, person: text("key") }} /></div>
         <details class="question" open=${!!error}>
           <summary>All that the client sends</summary>
@@ -118,9 +113,8 @@ export class Who extends Component {
       ${params.get("tool") && tools && callers && html`<${AskedTools} text=${params.get("tool")} ...${{ tools, callers, keys, failed }} />`}
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!params.get("initialize") && !error && callers && html`<${Seen} callers=${callers} person=${text("key")} />`}
-      ${answer && html`<${Recorded} ...${{ answer, params }} />`}
-      ${answer && (answer.lacksCredential ? refusal(keys) : html`<${Answer} ...${{ answer, params }} />`)}
-    `;
+      ${answer?.lacksCredential && html`${refusal(keys)}<${Recorded} ...${{ answer, params }} />`}
+      ${answer && !answer.lacksCredential && html`<${Answer} ...${{ answer, params }} />`}`;
   }
 }
 
@@ -128,11 +122,9 @@ export class Who extends Component {
 function Choices({ params, keys, person }) {
   const people = [...new Set([...keys, ...(person ? [person] : [])])].sort().slice(0, 200);
   const options = [["", "without a key"], ...people.map((key) => [key, plain(key, 60)])];
-  return html`
-    ${people.length > 0 && html`<${Choice} label="Person, by API key" value=${person ?? ""} options=${options} onChange=${(key) => go(linkWith({ key, person: null }))} />`}
+  return html`${people.length > 0 && html`<${Choice} label="Person, by API key" value=${person ?? ""} options=${options} onChange=${(key) => go(linkWith({ key, person: null }))} />`}
     ${params.get("initialize") && html`<a href=${link("who", { key: person })}>Choose another client</a>`}
-    <${Filter} label="Who may call a tool?" hint="delete_file" value=${params.get("tool") ?? ""} onChange=${(tool) => replace({ tool })} />
-  `;
+    <${Filter} label="Who may call a tool?" hint="delete_file" value=${params.get("tool") ?? ""} onChange=${(tool) => replace({ tool })} />`;
 }
 
 /** Who may call the tool that a text names, or the tools that it may mean. */
@@ -157,7 +149,7 @@ function Form({ params, text }) {
     go(link("who", { ...Object.fromEntries(values), q: params.get("q") }));
   };
   return html`<form class="who" onSubmit=${submit}>
-    <p class="note">Paste what the client sends, as far as you know it. The answer is what it gets now. Servers receive nothing.</p>
+    <p class="note">Paste what the client sends, as far as you know it. No server is called.</p>
     <${ClientFields} text=${text} />
     <p class="note"><button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the claims.</p>
   </form>`;
@@ -183,13 +175,12 @@ function Seen({ callers, person }) {
   ]);
   const columns = ["client", "variant", "#tools", "~why", "#last calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-  const [title, label] = ["Choose a client that was seen", "Clients that were seen"];
-  return html`<${Table} ...${{ title, label, columns, rows, empty }} />`;
+  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
 }
 
 /** The variant of a caller now, and with which it was seen if that is another one. */
 function Got({ now, seen: { variant, at } }) {
-  const before = now?.variant && variant && variant !== now.variant;
+  const before = at && now?.variant && variant && variant !== now.variant;
   const name = (id) => (id ? html`<${Name} value=${id} limit=${40} />` : "–");
   return html`${name(now?.variant ?? variant)}${before && html`<span class="beneath">${name(variant)} at ${minuteOfDay(at)}</span>`}`;
 }
@@ -217,20 +208,15 @@ function whyOf({ steps, reason }, seen) {
   return html`given by <code><${Name} value=${rule} /></code><${RuleText} key=${rule} name=${rule} isShort />`;
 }
 
-/** What Vary recorded of a call, before the answer for what the fields have now. */
+/** What Vary recorded of a call, beside the answer for what the fields have now. */
 function Recorded({ answer, params }) {
   const [variant, by, rule, at, caller] = ["got", "by", "rule", "at", "person"].map((name) => params.get(name));
   if (!variant || !by) return null;
+  const time = timeOfDay(Number(at));
   const isOfCaller = !caller || caller === answer.person;
-  const isSame = isOfCaller && answer.variant === variant && answer.reason === by;
-  return html`<div class=${`recorded ${isSame ? "" : "differs"}`}>
-    <p>Recorded at ${timeOfDay(Number(at))}: <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}</p>
-    <p class="note">
-      The answer below, for what the fields have, ${isSame ? "is the same." : "can differ: "}
-      ${!isOfCaller && html`they lack <${Name} value=${caller} limit=${60} />, who called.`}
-      ${isOfCaller && !isSame && `they lack what decided then (${REASONS[by] ?? plain(by)}), or the configuration has changed since.`}
-    </p>
-  </div>`;
+  if (isOfCaller && !answer.lacksCredential && answer.variant === variant && answer.reason === by) return html`<p class="note">The call at ${time} got the same.</p>`;
+  const lacks = isOfCaller ? `what decided then (${REASONS[by] ?? plain(by)}), or the configuration has changed` : html`<${Name} value=${caller} limit=${60} />, who called`;
+  return html`<p>The call at ${time} got <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}: ${isOfCaller && answer.lacksCredential ? "its person is not known any more" : html`the fields lack ${lacks}`}.</p>`;
 }
 
 function Answer({ answer, params }) {
@@ -241,33 +227,29 @@ function Answer({ answer, params }) {
   const isRefused = answer.steps.some(({ step }) => step === "refused");
   const without = isRefused ? "is refused" : "gets the lists as they are: variants are off";
   const variant = html`gets <${Name} value=${answer.variant} />, ${whyOf(answer)}`;
-  return html`
-    <section class="answer">
-      <h2 aria-live="polite">${client} ${answer.variant ? variant : without}</h2>
-      <h3>The steps of the decision</h3>
-      <ol class="steps">
-        ${answer.steps.map(
-          ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
-            <span>${step}</span>
-            <span>${sentence(detail)}<${RuleText} key=${detail} name=${step !== "experiment" && ruleIn({ step, detail })} />${decided && html` <span class="mark">decides</span>`}</span>
-          </li>`,
-        )}
-      </ol>
-      ${answer.tools.length > 0 && html`<${Tools} ...${{ answer, params }} />`}
+  const line = ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
+    <span>${step}</span>
+    <span>${sentence(detail)}<${RuleText} key=${detail} name=${step !== "experiment" && ruleIn({ step, detail })} />${decided && html` <span class="mark">decides</span>`}</span>
+  </li>`;
+  return html`<section class="answer">
+      <h2 id="answer" tabindex="-1" aria-live="polite">${client} ${answer.variant ? variant : without}</h2>
+      <${Recorded} ...${{ answer, params }} />
+      <div class="sides">
+        <div><h3>The steps of the decision</h3><ol class="steps">${answer.steps.map(line)}</ol></div>
+        ${answer.tools.length > 0 && html`<div><${Tools} ...${{ answer, params }} /></div>`}
+      </div>
       <${Declared} features=${answer.features ?? []} />
       <${Rules} rules=${answer.rules ?? []} />
       <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
-    </section>
-  `;
+    </section>`;
 }
 
 /** The rule or experiment that a step names. A rule that is built in is in no file. */
-function ruleIn({ step, detail }) {
-  return ["pin", "access", "rule", "experiment"].includes(step) ? detail.match(/^(?:the rule |the experiment )?`([^`]+)` /)?.[1] : undefined;
-}
+const ruleIn = ({ step, detail }) =>
+  ["pin", "access", "rule", "experiment"].includes(step) ? detail.match(/^(?:the rule |the experiment )?`([^`]+)` /)?.[1] : undefined;
 
 const Declared = ({ features }) => html`<p class="note">
-  ${features.length > 0 ? html`Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} />` : "It declares no features, so results reach it as servers send them."}
+  ${features.length > 0 ? html`Features that it declares: <${LongText} value=${features.join(", ")} limit=${300} />` : "It declares no features: results reach it as servers send them."}
 </p>`;
 
 /** Folded where something else decided, or all have the same points. */
@@ -296,22 +278,20 @@ function Tools({ answer, params }) {
   const matches = matcher(q);
   const found = answer.tools.filter((it) => namesOf(it).some(matches));
   const one = found.length === 1 ? found[0] : found.find((it) => namesOf(it).includes(q.trim()));
-  const groups = [...Map.groupBy(found, ({ hidden }) => JSON.stringify(hidden)).values()];
+  const groups = [...Map.groupBy(found, (it) => JSON.stringify([it.hidden, isRefused(it) && it.rules])).values()];
   groups.sort(([a, ...as], [b, ...bs]) => isHidden(a) - isHidden(b) || bs.length - as.length);
-  const group = (tools) => html`<li key=${JSON.stringify(tools[0].hidden)}>
-    <strong>${plural(tools.length, "tool")}</strong> ${isHidden(tools[0]) ? causesOf({ hidden: tools[0].hidden }) : "listed"}
+  const group = (tools) => html`<li key=${JSON.stringify([tools[0].hidden, isRefused(tools[0]) && tools[0].rules])}>
+    <strong>${plural(tools.length, "tool")}</strong> ${isHidden(tools[0]) ? causesOf({ hidden: tools[0].hidden }) : isRefused(tools[0]) ? refusedBy(tools[0]) : "listed"}
     <${ToolNames} ...${{ tools, variant: answer.variant }} />
   </li>`;
-  const hidden = answer.tools.filter(isHidden).length;
-  return html`
-    <h3>${plural(answer.tools.length - hidden, "tool")} listed, ${count(hidden)} hidden</h3>
+  const [hidden, refused] = [isHidden, isRefused].map((is) => answer.tools.filter(is).length);
+  return html`<h3>${plural(answer.tools.length - hidden, "tool")} listed${refused > 0 && `, of which ${count(refused)} always refused`}, ${count(hidden)} hidden</h3>
     <div class="choices">
       <${Filter} label="Tool" hint="why not delete_file?" value=${q} onChange=${(text) => replace({ q: text })} />
     </div>
     <div role="status">${q && one && html`<${OneTool} tool=${one} variant=${answer.variant} />`}</div>
     ${found.length === 0 && html`<p class="empty">No tool matches. Clear the filter.</p>`}
-    ${found.length > 1 && html`<${FirstTen} all=${groups} show=${(some) => html`<ul class="causes">${some.map(group)}</ul>`} />`}
-  `;
+    ${found.length > 1 && html`<${FirstTen} all=${groups} show=${(some) => html`<ul class="causes">${some.map(group)}</ul>`} />`}`;
 }
 
 /** The tools that are shown without being asked for. */
@@ -330,10 +310,14 @@ const namesOf = (tool) => [tool.name, `${tool.server}_${tool.name}`, toolKey(too
 
 /** Whether it gets the tool, and what to do if not, in a line. */
 function OneTool({ tool, variant }) {
-  const answer = tool.hidden.length > 0 ? causesOf(tool) : html`it gets <${Name} value=${tool.shown} />`;
+  const answer = tool.hidden.length > 0 ? causesOf(tool) : isRefused(tool) ? refusedBy(tool) : html`it gets <${Name} value=${tool.shown} />`;
   return html`<a href=${linkToTool(tool, variant)}><${Name} value=${tool.name} /></a> of <${Name} value=${tool.server} />: ${answer}
     ${" "}· <a href=${linkWith({ tool: toolKey(tool) })}>who may call it</a>`;
 }
 
+/** Whether each call of a tool that is listed is refused, and by what. */
+const isRefused = ({ hidden, isAllowed }) => hidden.length === 0 && isAllowed === false;
+const refusedBy = (tool) => html`listed, but <strong class="bad">each call is refused</strong>: ${causesIn(reasonsOf(tool))}`;
+
 /** All that hides a tool; of several tools, their causes alone. */
-export const causesOf = ({ hidden, ...tool }) => html`<span class="hidden-tool">hidden:</span> ${hidden.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause }} tool=${tool.name && tool} />`)}`;
+export const causesOf = ({ hidden, ...tool }) => html`<span class="hidden-tool">hidden:</span> ${causesIn(hidden, tool.name && tool)}`;

@@ -1,4 +1,5 @@
-//! The callers that rules for the names of clients match, and those of them who keep another variant all the same.
+//! The callers that have a variant or that rules for the names of clients give it to, and those of them who keep another one all the
+//! same.
 
 use std::collections::BTreeSet;
 
@@ -29,17 +30,29 @@ struct Selected {
 }
 
 impl NameRules<'_> {
-    /// What is known of the callers that the rules match, the latest first. `now` has what selects the variant of each, and
-    /// `stays` is whether that is another variant, and selected before the rules are asked.
+    /// What is known of the callers that have the variant or that the rules match, the latest first. `now` has what selects the
+    /// variant of each, and `stays` is whether that is another variant, and selected before the rules are asked, and `leaves` whether it is of an experiment
+    /// that the rules take the client out of.
     pub(crate) fn callers(&self, gateway: &Gateway, clock: Clock) -> Value {
         let keys = gateway.key_names();
-        let matched = seen(gateway, clock, &|name| matches(self.names, name));
-        let callers = matched.into_iter().take(MOST_CALLERS).map(|mut caller| {
+        let is_wanted = |name: &str, variant: Option<&str>| {
+            variant == Some(self.id) || matches(self.names, name)
+        };
+        let wanted = seen(gateway, clock, &is_wanted).into_iter();
+        let callers = wanted.take(MOST_CALLERS).filter_map(|mut caller| {
             let selected = Selected::of(gateway, &keys, &caller);
-            caller["stays"] = self.is_passed_over(&selected, name_of(&caller)).into();
+            if !is_wanted(name_of(&caller), selected.variant.as_deref()) {
+                return None;
+            }
+            let name = name_of(&caller);
+            let is_passed_over = self.is_passed_over(&selected, name);
+            let leaves =
+                caller["reason"] == "experiment" && !is_passed_over && matches(self.names, name);
+            caller["leaves"] = leaves.into();
+            caller["stays"] = is_passed_over.into();
             caller["now"] =
                 json!({"variant": selected.variant, "by": selected.by, "rule": selected.rule});
-            caller
+            Some(caller)
         });
         callers.collect()
     }
@@ -95,8 +108,12 @@ impl Selected {
     }
 }
 
-/// The last calls of each client and person, then the clients that were seen and called nothing.
-fn seen(gateway: &Gateway, clock: Clock, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Value> {
+/// The last calls of each client and person, then the clients that were seen and called nothing, whose name or variant is wanted.
+fn seen(
+    gateway: &Gateway,
+    clock: Clock,
+    is_wanted: &dyn Fn(&str, Option<&str>) -> bool,
+) -> Vec<Value> {
     let calls = gateway.last_calls();
     let mut known = BTreeSet::new();
     let of_clients = calls.iter().filter(|call| {
@@ -105,7 +122,9 @@ fn seen(gateway: &Gateway, clock: Clock, is_wanted: &dyn Fn(&str) -> bool) -> Ve
         };
         let person = call.source.principal.as_ref().map(|id| id.as_str());
         let [name, version] = [client.name.as_str(), client.version.as_str()];
-        person != Some(OPERATOR) && is_wanted(name) && known.insert((name, version, person))
+        let variant = call.source.variant.as_ref().map(|id| id.as_str());
+        let is_last = known.insert((name, version, person));
+        person != Some(OPERATOR) && is_last && is_wanted(name, variant)
     });
     let mut callers: Vec<_> = of_clients
         .map(|call| json!(ShownCall::new(call, clock)))
@@ -113,7 +132,7 @@ fn seen(gateway: &Gateway, clock: Clock, is_wanted: &dyn Fn(&str) -> bool) -> Ve
     for client_use in gateway.status().clients {
         let client = json!(client_use);
         let is_new = callers.iter().all(|it| it["client"] != client["client"]);
-        if is_new && is_wanted(name_of(&client)) {
+        if is_new && is_wanted(name_of(&client), client["variant"].as_str()) {
             callers.push(client);
         }
     }
@@ -130,6 +149,6 @@ fn matches<'n>(names: impl IntoIterator<Item = &'n String>, name: &str) -> bool 
 }
 
 /// Who makes the calls of the page.
-const OPERATOR: &str = "operator's page";
+pub(crate) const OPERATOR: &str = "operator's page";
 /// To find out what one gets takes as long as to list all tools.
 const MOST_CALLERS: usize = 20;

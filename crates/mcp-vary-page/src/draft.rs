@@ -97,8 +97,22 @@ pub struct SetupProblem {
     pub fix: String,
     /// The variant that it is about.
     pub variant: Option<String>,
-    /// Whether nothing must change now: it guards against what servers add later, or a server that was not read may have it.
-    pub is_note: bool,
+    /// How soon.
+    pub kind: SetupKind,
+}
+
+/// How soon a part of the configuration should change.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::exhaustive_enums, reason = "the program builds it")]
+pub enum SetupKind {
+    /// The file cannot be read, so that Vary could not start again.
+    File,
+    /// Some of it does not do what it says.
+    #[default]
+    Setting,
+    /// Not now: it guards against what servers add later, or a server that was not read may have it.
+    Note,
 }
 
 /// A variant as it is written.
@@ -294,8 +308,8 @@ pub(crate) fn to_json(
         Ok(file) => (unified_diff(&file.name, &file.before, &file.after), None),
         Err(why) => (unified_diff(id, written, &drafted.yaml), Some(why)),
     };
-    let unmatched = gateway.unmatched_of_variant(&drafted.config).into_iter();
-    let mistakes = unmatched.filter(|diagnostic| !diagnostic.is_note());
+    let found = gateway.mistakes_in_variant(&drafted.config).into_iter();
+    let mistakes = found.filter(|diagnostic| !diagnostic.is_note());
     json!({
         "id": id,
         "tools": tools.collect::<Value>(),

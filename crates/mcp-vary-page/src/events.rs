@@ -1,16 +1,18 @@
 //! The calls of clients: as they end, as server-sent events, and those that ended before.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::StatusCode;
 use mcp_vary_base::tasks::spawn;
-use mcp_vary_gateway::{FinishedCall, Gateway, RequestWatch, WatchEvent};
+use mcp_vary_gateway::{FailedCalls, FinishedCall, Gateway, RequestWatch, WatchEvent};
 use mcp_vary_operator::{PageAccess, PageBody};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::response::{PageAnswer, failure, json, typed};
 
@@ -54,10 +56,13 @@ struct LastCalls<'a> {
 }
 
 /// A call, and when it ended.
+pub(crate) type ShownCall<'a> = Ended<&'a FinishedCall>;
+
+/// What ended, and when.
 #[derive(Serialize)]
-pub(crate) struct ShownCall<'a> {
+pub(crate) struct Ended<T> {
     #[serde(flatten)]
-    call: &'a FinishedCall,
+    what: T,
     /// Seconds since 1970-01-01 UTC.
     at: f64,
 }
@@ -65,13 +70,49 @@ pub(crate) struct ShownCall<'a> {
 impl<'a> ShownCall<'a> {
     pub(crate) fn new(call: &'a FinishedCall, clock: Clock) -> Self {
         let at = ended_at(call, clock);
-        Self { call, at }
+        Self { what: call, at }
     }
+}
+
+/// The calls that failed or were refused since the start, and when the last one of each kind ended.
+pub(crate) fn failures(gateway: &Gateway, clock: Clock) -> Vec<Ended<FailedCalls>> {
+    let failures = gateway.failed_calls().into_iter();
+    let ended = failures.map(|failed| Ended {
+        at: time_of(failed.last, clock),
+        what: failed,
+    });
+    ended.collect()
+}
+
+/// The calls of a server that ended lately.
+#[derive(Default, Serialize)]
+pub(crate) struct RecentCalls {
+    count: u64,
+    /// How many of them failed.
+    errors: u64,
+}
+
+/// The calls of the last [`RECENT`] that the gateway still has, by server.
+pub(crate) fn recent(gateway: &Gateway) -> BTreeMap<String, RecentCalls> {
+    let mut servers = BTreeMap::<_, RecentCalls>::new();
+    let calls = gateway.last_calls().into_iter().take(MOST_CALLS);
+    for call in calls.filter(|call| call.ended.elapsed() < RECENT) {
+        if let Some(server) = &call.target.server {
+            let of_server = servers.entry(server.as_str().to_owned()).or_default();
+            of_server.count += 1;
+            of_server.errors += u64::from(call.has_failed());
+        }
+    }
+    servers
 }
 
 /// When a call ended, in seconds since 1970-01-01 UTC.
 pub(crate) fn ended_at(call: &FinishedCall, clock: Clock) -> f64 {
-    seconds(clock().saturating_sub(micros(call.ended.elapsed())))
+    time_of(call.ended, clock)
+}
+
+fn time_of(ended: Instant, clock: Clock) -> f64 {
+    seconds(clock().saturating_sub(micros(ended.elapsed())))
 }
 
 /// Sends what happened in pieces of [`PACE`]: each write wakes the browser and takes longer than all of its events.
@@ -118,10 +159,14 @@ fn micros(time: Duration) -> u64 {
     clippy::cast_precision_loss,
     reason = "milliseconds since 1970 are exact for 280,000 years"
 )]
-fn seconds(micros: u64) -> f64 {
+pub(crate) fn seconds(micros: u64) -> f64 {
     (micros / 1000) as f64 / 1000.0
 }
 
+/// The time in which a server that fails is one that fails now.
+const RECENT: Duration = Duration::from_secs(300);
+/// The calls that are kept whatever came of them.
+pub(crate) const MOST_CALLS: usize = 1000;
 /// The page draws its list as often.
 const PACE: Duration = Duration::from_millis(250);
 /// The most events of a piece. Where more calls end than are shown, there would always be one more that tells so.

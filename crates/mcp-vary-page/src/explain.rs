@@ -143,8 +143,9 @@ fn to_json(explanation: &ClientExplanation) -> Value {
 
 fn tool_json(tool: &ExplainedTool) -> Value {
     let reasons = tool.shown.as_ref().err().into_iter().flatten();
-    let hidden = reasons
-        .map(|reason| json!({"by": reason.by, "rule": reason.rule, "detail": reason.detail}));
+    let hidden = reasons.map(|reason| {
+        json!({"by": reason.by, "rule": reason.rule, "detail": reason.detail, "isLocked": reason.is_locked})
+    });
     json!({
         "server": tool.server,
         "name": tool.name,

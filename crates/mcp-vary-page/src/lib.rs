@@ -30,12 +30,13 @@ mod explain;
 mod history;
 mod page;
 mod query;
+mod recorded;
 mod response;
 mod review;
 mod suggest;
 
 pub use draft::{
-    DraftedFile, DraftedVariant, SetupProblem, VariantSave, VariantSource, WrittenRule,
+    DraftedFile, DraftedVariant, SetupKind, SetupProblem, VariantSave, VariantSource, WrittenRule,
     WrittenVariant,
 };
 pub use page::GatewayPage;

@@ -17,7 +17,7 @@ use crate::explain::{self, callers};
 use crate::history::Histories;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{experiments, review, suggest};
+use crate::{experiments, recorded, review, suggest};
 
 /// The page of a gateway.
 ///
@@ -109,8 +109,11 @@ impl GatewayPage {
         let Some(data) = Data::at(path) else {
             return failure(StatusCode::NOT_FOUND, "the page has no such data");
         };
-        let acts = matches!(data, Data::Call | Data::Retry | Data::Save | Data::Undo);
-        if acts && access != PageAccess::Full {
+        let is_of_operator = matches!(
+            data,
+            Data::Call | Data::Retry | Data::Save | Data::Undo | Data::Recorded
+        );
+        if is_of_operator && access != PageAccess::Full {
             return failure(StatusCode::FORBIDDEN, ONLY_READS);
         }
         if *request.method() != data.method() {
@@ -126,7 +129,7 @@ impl GatewayPage {
         }
     }
 
-    /// The status, what the page may do (have servers tried, call tools, write variants), and the names of API keys.
+    /// The status, what the page may do (have servers tried, call tools, write variants), the names of API keys, and what failed since the start and lately.
     fn status(&self, gateway: &Gateway, access: PageAccess) -> PageAnswer {
         let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
         let may_call = self.calls.are_allowed() && access == PageAccess::Full;
@@ -135,6 +138,9 @@ impl GatewayPage {
         status["writes"] = may_write.into();
         status["retries"] = (access == PageAccess::Full).into();
         status["keys"] = gateway.key_names().into();
+        let failures = events::failures(gateway, self.clock);
+        status["failures"] = serde_json::to_value(failures).unwrap_or_default();
+        status["recent"] = serde_json::to_value(events::recent(gateway)).unwrap_or_default();
         json(&status)
     }
 
@@ -145,6 +151,7 @@ impl GatewayPage {
         gateway: &Arc<Gateway>,
         name: String,
         body: Bytes,
+        access: PageAccess,
     ) -> PageAnswer {
         let Some(variants) = self.variants.clone() else {
             return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
@@ -156,7 +163,10 @@ impl GatewayPage {
         let (catalog, clock) = (Arc::clone(&self.catalog), self.clock);
         let answered = apart(gateway, move |gateway| match data {
             Data::Variant => draft::variant(&*variants, &name),
-            Data::Suggest => suggest::respond(&*variants, gateway, &catalog, &name, clock),
+            Data::Suggest => {
+                let reads_log = access == PageAccess::Full;
+                suggest::respond(&*variants, gateway, &catalog, &name, clock, reads_log)
+            }
             Data::Rules => draft::rules(&*variants),
             Data::Save => draft::save(&*variants, &body),
             Data::Undo => draft::answer_to_write(variants.undo()),
@@ -207,6 +217,10 @@ impl GatewayPage {
                 let read = move |gateway: &Gateway| events::last_calls(gateway, clock, access);
                 apart(gateway, read).await
             }
+            Data::Recorded => {
+                let query = query.to_owned();
+                apart(gateway, move |gateway| recorded::respond(gateway, &query)).await
+            }
             Data::Review => {
                 let source = self.variants.clone();
                 let read = move |gateway: &Gateway| review::respond(gateway, source.as_deref());
@@ -229,11 +243,11 @@ impl GatewayPage {
             },
             Data::Suggest => {
                 let client = parameter(query, "client");
-                self.variants(data, gateway, client, body).await
+                self.variants(data, gateway, client, body, access).await
             }
             Data::Variant | Data::Draft | Data::Rules | Data::Save | Data::Undo => {
                 let id = parameter(query, "id");
-                self.variants(data, gateway, id, body).await
+                self.variants(data, gateway, id, body, access).await
             }
         }
     }
@@ -260,6 +274,8 @@ enum Data {
     Events,
     /// The calls of clients that ended before.
     LastCalls,
+    /// Earlier ones, which the audit log has.
+    Recorded,
     /// What a client would get.
     Explain,
     /// Who may call a tool.
@@ -293,6 +309,7 @@ impl Data {
             "tool" => Self::Tool,
             "events" => Self::Events,
             "last-calls" => Self::LastCalls,
+            "recorded" => Self::Recorded,
             "explain" => Self::Explain,
             "callers" => Self::Callers,
             "review" => Self::Review,
@@ -351,7 +368,7 @@ const DATA: &str = "/api/";
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
 const ONLY_READS: &str = "an access token of `admin-readers` only reads; open the page with `vary open` to \
-     try servers, call tools and save drafts";
+     try servers, call tools, save drafts and read the audit log";
 const WRITES_ARE_OFF: &str = "saving from this page is off; write `admin-writes: on` into the configuration, and start Vary \
      again";
 const NO_VARIANTS: &str = "the page of this gateway does not know how its variants are written";

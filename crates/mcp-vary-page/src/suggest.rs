@@ -12,10 +12,12 @@ pub use self::usage::{ToolKey, ToolUse, Usage, UsedCall};
 use crate::catalog::CountedCatalog;
 use crate::draft::{self, VariantSource};
 use crate::events::{Clock, ended_at};
+use crate::recorded::{read_records, time};
 use crate::response::{PageAnswer, failure, json};
 
-/// The response to `GET /api/suggest`: the proposal of `vary suggest --json` from the calls of a client that the gateway
-/// recorded, and `since`, the time of the first of them. It starts from the variant that the client got last, so that names and
+/// The response to `GET /api/suggest`: the proposal of `vary suggest --json` from the calls of a client in the audit log, if
+/// the caller `reads_log` and it has any, or else from those that the gateway recorded, and `since`, the time of the first of
+/// them. It starts from the variant that the client got last, so that names and
 /// fixed values stay, and has the `clients` that get a variant of its id. It counts tokens: call it where nothing else waits.
 pub(crate) fn respond(
     source: &dyn VariantSource,
@@ -23,21 +25,9 @@ pub(crate) fn respond(
     catalog: &CountedCatalog,
     client: &str,
     clock: Clock,
+    reads_log: bool,
 ) -> PageAnswer {
-    let mut usage = Usage::of(Some(client));
-    let (mut since, mut last) = (None, None);
-    // The latest come first.
-    for finished in gateway.last_calls() {
-        let recorded = serde_json::to_value(&finished).unwrap_or_default();
-        if let Some(call) = UsedCall::of_history(&recorded) {
-            let counted = usage.calls;
-            usage.add(call);
-            if usage.calls > counted {
-                since = Some(ended_at(&finished, clock));
-                last = last.or_else(|| recorded["variant"].as_str().map(str::to_owned));
-            }
-        }
-    }
+    let Evidence { usage, since, last } = Evidence::read(gateway, client, clock, reads_log);
     if usage.calls == 0 {
         let why = format!("none of the calls that Vary still has is of a client `{client}`");
         return failure(StatusCode::NOT_FOUND, &why);
@@ -59,6 +49,51 @@ pub(crate) fn respond(
     match proposed {
         Ok(proposal) => json(&proposal),
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
+    }
+}
+
+/// What a client called.
+struct Evidence {
+    usage: Usage,
+    /// When the first of the calls ended.
+    since: Option<f64>,
+    /// The variant of the last one.
+    last: Option<String>,
+}
+
+impl Evidence {
+    fn read(gateway: &Gateway, client: &str, clock: Clock, reads_log: bool) -> Self {
+        let mut evidence = Self {
+            usage: Usage::of(Some(client)),
+            since: None,
+            last: None,
+        };
+        let log = reads_log.then(|| gateway.audit_file()).flatten();
+        if let Some(path) = log {
+            // What cannot be read is as if there were no audit log; the view of the calls says why.
+            let _ = read_records(&path, 0.0, f64::MAX, |_, record| {
+                let call = UsedCall::of_record(record);
+                evidence.add(call, time(record), &record["variant"]["id"]);
+            });
+        }
+        if evidence.usage.calls > 0 {
+            return evidence;
+        }
+        // The latest come first.
+        for finished in gateway.last_calls().iter().rev() {
+            let recorded = serde_json::to_value(finished).unwrap_or_default();
+            let call = UsedCall::of_history(&recorded);
+            evidence.add(call, Some(ended_at(finished, clock)), &recorded["variant"]);
+        }
+        evidence
+    }
+
+    /// Adds a call, if it is of the client.
+    fn add(&mut self, call: Option<UsedCall>, at: Option<f64>, variant: &Value) {
+        if call.is_some_and(|call| self.usage.add(call)) {
+            self.since = self.since.or(at);
+            self.last = variant.as_str().map(str::to_owned);
+        }
     }
 }
 

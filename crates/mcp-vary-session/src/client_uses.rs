@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use foldhash::quality::RandomState;
 use mcp_vary::variant::VariantId;
+use mcp_vary_audit::{ClientInfo, Text};
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
+use mcp_vary_observation::savings::CostCounters;
 use mcp_vary_wire::client_name::ClientName;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, UnitWeighter};
@@ -58,13 +60,19 @@ pub struct ClientRequest<'a> {
 
 /// What the last request of a session, or with one `clientInfo`, was counted under, so that most requests need no search.
 #[derive(Debug, Default)]
-pub struct LatestUse(ArcSwapOption<CountedUse>);
+pub struct LatestUse {
+    counted: ArcSwapOption<CountedUse>,
+    /// Where the cost of its requests without a person counts.
+    pub cost: OnceLock<Arc<CostCounters>>,
+}
 
 /// The client that a `clientInfo` names.
 #[derive(Debug)]
 pub struct DeclaredClient {
     /// The name and version.
     pub name: ClientName,
+    /// The same for its records; `None` if both are empty.
+    pub info: Option<Arc<ClientInfo>>,
     /// What its last request was counted under.
     pub latest: LatestUse,
 }
@@ -136,16 +144,20 @@ impl Default for ClientUses {
 impl ClientUses {
     /// The client in a `clientInfo`, JSON text.
     pub fn client_in(&self, info: &str) -> Arc<DeclaredClient> {
-        self.names.get_or_read(info, |info| DeclaredClient {
-            name: ClientName::read(info),
-            latest: LatestUse::default(),
+        self.names.get_or_read(info, |info| {
+            let name = ClientName::read(info);
+            DeclaredClient {
+                info: info_of(&name),
+                name,
+                latest: LatestUse::default(),
+            }
         })
     }
 
     /// Counts a request.
     pub fn note(&self, request: &ClientRequest<'_>) {
         let order = self.requests.fetch_add(1, Ordering::Relaxed);
-        let latest = request.latest.0.load();
+        let latest = request.latest.counted.load();
         match latest.as_ref().filter(|used| used.is_of(request)) {
             // The search says to the cache that the use goes on, and returns to it what it forgot.
             Some(used) if used.requests.load(Ordering::Relaxed) % SEARCH_EVERY != 0 => {
@@ -154,7 +166,7 @@ impl ClientUses {
             known => {
                 let used = self.search(request, known.cloned());
                 used.count(request, order);
-                request.latest.0.store(Some(used));
+                request.latest.counted.store(Some(used));
             }
         }
     }
@@ -221,6 +233,13 @@ impl CountedUse {
             last: self.last.load(Ordering::Relaxed),
         }
     }
+}
+
+/// A client for records of its requests; `None` if it gave neither a name nor a version.
+pub(super) fn info_of(client: &ClientName) -> Option<Arc<ClientInfo>> {
+    let ClientName { name, version } = client;
+    let info = || ClientInfo::new(Text::new(name), Text::new(version));
+    (!client.is_empty()).then(|| Arc::new(info()))
 }
 
 /// Uses that are counted: those of a thousand clients, each in some variants.

@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use mcp_vary::feature::{self, Features};
+use mcp_vary_audit::ClientInfo;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
@@ -20,12 +21,15 @@ use mcp_vary_wire::revision::Revision;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::client_uses::info_of;
 use crate::negotiated::{BASE_CLASS, Negotiated, ServerVisibility};
 
 /// The parts that sessions with the same negotiation share.
 #[derive(Debug)]
 pub(super) struct SharedNegotiation {
     pub(super) negotiated: Arc<Negotiated>,
+    /// Its client, for records of its requests.
+    pub(super) client_info: Option<Arc<ClientInfo>>,
     pub(super) views: ArcSwapOption<VariantOrder>,
     pub(super) visibility: Arc<dyn ServerVisibility>,
     /// The letters of their ids after the seal, as far as they are the same.
@@ -128,6 +132,7 @@ const SEPARATOR: &str = ",\"e\":";
 impl SharedNegotiation {
     pub(super) fn of(fixed: Negotiated, visibility: Arc<dyn ServerVisibility>) -> Self {
         Self {
+            client_info: info_of(&fixed.client),
             negotiated: Arc::new(fixed),
             views: ArcSwapOption::empty(),
             visibility,

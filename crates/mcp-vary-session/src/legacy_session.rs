@@ -11,6 +11,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
+use mcp_vary_audit::ClientInfo;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_store::SessionHome;
@@ -117,6 +118,11 @@ impl Session {
             active: ScopedLock::default(),
             selected: OnceLock::new(),
         }
+    }
+
+    /// Its client for records; `None` if that gave neither a name nor a version.
+    pub fn client_info(&self) -> Option<&Arc<ClientInfo>> {
+        self.shared.client_info.as_ref()
     }
 
     /// Records that its client selected a variant that was not offered. Returns whether that is new.

@@ -31,8 +31,11 @@ pub(crate) struct Audit {
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
     /// Only records of the last 30m, 1h or 7d, or since a day or time in UTC: 2027-01-31, 2027-01-31T06:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = since)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<String>,
+    /// Only records from before such a time
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    until: Option<String>,
     /// Only records of the client with this name
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
@@ -66,9 +69,11 @@ fn read(args: &Audit) -> Result<Verdict, Failure> {
     logs.sort_by(|one, other| one.start_time().cmp(other.start_time()));
     let conditions = conditions(args);
     let since = args.since.as_deref().unwrap_or_default();
+    let until = args.until.as_deref();
     let is_wanted = |record: &Value| {
         let time = record["time"].as_str().unwrap_or_default();
-        time >= since && conditions.iter().all(|condition| condition.holds(record))
+        let is_in_time = time >= since && until.is_none_or(|until| time < until);
+        is_in_time && conditions.iter().all(|condition| condition.holds(record))
     };
     let mut rows = Vec::new();
     let mut is_found = false;
@@ -173,8 +178,8 @@ fn print_table(mut rows: Vec<Vec<String>>) -> Result<(), Failure> {
     print::data(&table(&rows, COLUMNS.len()))
 }
 
-/// The beginning of the times that `text` means.
-fn since(text: &str) -> Result<String, &'static str> {
+/// The beginning of the time that `text` means.
+fn moment(text: &str) -> Result<String, &'static str> {
     let is_utc = text.len() == "2027-01-31".len() || text.ends_with('Z');
     if is_utc && text.parse::<Date>().is_ok() {
         // Records have a `T` before the time; people may write a space.

@@ -52,9 +52,9 @@ async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
     if args.audit.is_empty() {
         let recorded = page.get("/api/last-calls").await?;
         let calls = recorded["calls"].as_array().into_iter().flatten();
-        calls
-            .filter_map(UsedCall::of_history)
-            .for_each(|call| usage.add(call));
+        calls.filter_map(UsedCall::of_history).for_each(|call| {
+            usage.add(call);
+        });
     }
     if usage.calls == 0 {
         return Err(no_calls(&usage, args));

@@ -210,7 +210,7 @@ fn logs_are_shown_as_a_table_in_the_order_of_their_times() {
 fn records_are_chosen_by_who_when_what_and_outcome() {
     let [latest, rotated] = rotated_logs("chosen.jsonl");
     let ann = format!("--who {}", id_of("ann"));
-    let choices: [(&str, &[&str]); 10] = [
+    let choices: [(&str, &[&str]); 12] = [
         ("--who ann", &["git_push"]),
         // The log has the id of bob's key alone.
         ("--who bob", &["git_log"]),
@@ -222,6 +222,11 @@ fn records_are_chosen_by_who_when_what_and_outcome() {
         ("--since 2026-11-21t06:01:30Z", &["git_push"]),
         ("--since 2026-11-21 --outcome allowed", &["git_log"]),
         ("--since 36500d --who ann", &["git_push"]),
+        ("--until 2026-11-21T06:02:00Z", &["git_log"]),
+        (
+            "--since 2026-11-21T06:01:00Z --until 2026-11-21T06:02:01Z",
+            &["git_log", "git_push"],
+        ),
     ];
     for (choice, tools) in choices {
         let words: Vec<_> = choice.split(' ').collect();

@@ -256,25 +256,21 @@ access:
     let placed = placed.filter(|problem| problem["place"] != "");
     let shown = placed.map(|problem| {
         let text = |key: &str| problem[key].as_str().unwrap();
-        let kind = if problem["isNote"] == true {
-            "note: "
-        } else {
-            ""
-        };
-        format!("{kind}{}: {}; {}", text("place"), text("what"), text("fix"))
+        let [kind, place, what, fix] = ["kind", "place", "what", "fix"].map(text);
+        format!("{kind}: {place}: {what}; {fix}")
     });
     let at = |line: usize| format!("{path}:{}", lines + line);
     let expected = [
         format!(
-            "{}: `auth.keys[0].expires` is past: the key of `ann` is refused since the end of 2020-01-31; make another with `vary key new ann`, and remove this one",
+            "setting: {}: `auth.keys[0].expires` is past: the key of `ann` is refused since the end of 2020-01-31; make another with `vary key new ann`, and remove this one",
             at(1)
         ),
         format!(
-            "{}: `access[0].when` applies to nobody: no key of `auth.keys` has `groups: qa`; give it to the `claims` of a key, or remove the rule",
+            "setting: {}: `access[0].when` applies to nobody: no key of `auth.keys` has `groups: qa`; give it to the `claims` of a key, or remove the rule",
             at(3)
         ),
         format!(
-            "{}: `access[1].allow[0]` matches nothing now: `get_wether`; did you mean `get_weather`?",
+            "setting: {}: `access[1].allow[0]` matches nothing now: `get_wether`; did you mean `get_weather`?",
             at(4)
         ),
         format!(
@@ -284,7 +280,10 @@ access:
     ];
     assert_eq!(shown.collect::<Vec<_>>(), expected);
     fs::write(&path, text.replace("deny:", "denny:")).unwrap();
-    let broken = page.data("/api/review")["setup"].take();
+    let mut broken = page.data("/api/review")["setup"].take();
+    let before = broken.as_array_mut().unwrap().split_off(1);
+    let placed = before.iter().filter(|problem| problem["place"] != "");
+    assert_eq!(placed.count(), expected.len(), "{before:?}");
     let what = format!(
         "{}:48: `access[1].denny` is not a known key; did you mean `deny`?",
         at(4)
@@ -292,7 +291,7 @@ access:
     let fix = "correct the file: Vary cannot reload it, nor start with it";
     assert_eq!(
         broken,
-        json!([{"place": "", "what": what, "fix": fix, "variant": null, "isNote": false}])
+        json!([{"place": "", "what": what, "fix": fix, "variant": null, "kind": "file"}])
     );
 }
 

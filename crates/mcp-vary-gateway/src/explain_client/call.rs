@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use mcp_vary::json::{self, Members};
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::listing::ListKind;
@@ -75,21 +76,24 @@ impl Gateway {
     /// # Errors
     ///
     /// When the description cannot be read. The error names the part.
-    pub async fn call_as_client(
-        &self,
-        description: &ClientDescription,
-        call: ClientCall<'_>,
-    ) -> Result<ClientResponse, String> {
-        let snapshot = self.current();
-        let PreparedCall { variant, call } = Question::read(&snapshot, description)?.call(call)?;
-        let (name, response) = match call {
-            Ok(call) => (Some(call.name.clone()), call.send(snapshot).await),
-            Err(why) => (None, Err(why)),
-        };
-        Ok(ClientResponse {
-            variant,
-            name,
-            response,
+    pub fn call_as_client<'a>(
+        &'a self,
+        description: &'a ClientDescription,
+        call: ClientCall<'a>,
+    ) -> BoxFuture<'a, Result<ClientResponse, String>> {
+        Box::pin(async move {
+            let snapshot = self.current();
+            let PreparedCall { variant, call } =
+                Question::read(&snapshot, description)?.call(call)?;
+            let (name, response) = match call {
+                Ok(call) => (Some(call.name.clone()), call.send(snapshot).await),
+                Err(why) => (None, Err(why)),
+            };
+            Ok(ClientResponse {
+                variant,
+                name,
+                response,
+            })
         })
     }
 }
@@ -106,6 +110,9 @@ impl CallAsClient {
         let request = IncomingRequest::new(&message, params, &body);
         let observers = &snapshot.services.observers;
         let origin = Origin::default();
+        let info = described.meta.get(CLIENT_INFO);
+        let clients = &snapshot.services.client_uses;
+        let declared = info.map(|info| clients.client_in(info));
         let audited = AuditedRequest {
             origin: &origin,
             principal: None,
@@ -113,6 +120,7 @@ impl CallAsClient {
             method: request.method,
             id: request.id,
             params: &described,
+            client: declared.and_then(|client| client.info.clone()),
             message: Some(&body),
             length: body.len(),
             config: snapshot.config.digest.as_ref(),

@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -101,7 +102,7 @@ impl Gateway {
                     Ok((socket, _)) => {
                         let guard = Arc::new(server.connections.admit().await);
                         let connection = server.connection(self, Arc::clone(&guard));
-                        let serving = connection.serve(socket, Peer::this_user());
+                        let serving = connection.serve_user(socket);
                         guard.set_task(server.tasks.spawn(serving).abort_handle());
                     }
                     Err(error) => wait_after(&error).await,
@@ -224,15 +225,13 @@ impl Gateway {
         peer: Peer,
         server: &HttpServer,
         guard: Arc<ConnectionGuard>,
-    ) -> impl Future<Output = ()> + Send + use<> {
+    ) -> BoxFuture<'static, ()> {
         let _ = socket.set_nodelay(true);
         let connection = server.connection(self, guard);
-        let tls = server.tls.clone();
-        async move {
-            match tls {
-                None => connection.serve(socket, peer).await,
-                // Boxed, so that a connection without TLS costs no memory for it.
-                Some(tls) => Box::pin(connection.serve_over_tls(&tls, socket, peer)).await,
+        match server.tls.clone() {
+            None => Box::pin(connection.serve(socket, peer)),
+            Some(tls) => {
+                Box::pin(async move { connection.serve_over_tls(&tls, socket, peer).await })
             }
         }
     }
@@ -285,6 +284,12 @@ impl HttpConnection {
             Some(Err(_)) => debug!("TLS handshake took too long"),
             None => {}
         }
+    }
+
+    /// Answers the requests of the user of this process.
+    #[cfg(unix)]
+    fn serve_user(self, socket: tokio::net::UnixStream) -> BoxFuture<'static, ()> {
+        Box::pin(self.serve(socket, Peer::this_user()))
     }
 
     /// Answers the requests of `stream` until it ends.

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use mcp_vary::error_code::INVALID_REQUEST;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_base::tasks::spawn;
@@ -50,21 +51,12 @@ impl Gateway {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let (mut connection, writer) = StdioConnection::over(self, output);
-        let mut input = BufReader::new(input);
-        let limits = || self.current().config.limits;
-        let reading = async {
-            self.until_serving().await;
-            while let Some(line) = read_line(&mut input, || limits().body).await? {
-                connection.receive(line).await;
-            }
-            Ok(())
-        };
         let read = tokio::select! {
-            read = reading => read,
+            read = connection.receive_all(Box::new(input)) => read,
             () = shutdown => Ok(()),
         };
         connection.finish().await;
-        read.and(written(writer, limits().drain).await)
+        read.and(written(writer, self.current().config.limits.drain).await)
     }
 }
 
@@ -94,6 +86,23 @@ impl StdioConnection {
             tasks,
         };
         (connection, writer)
+    }
+
+    /// Receives the lines of the client until it closes its input.
+    fn receive_all<'a>(
+        &'a mut self,
+        input: Box<dyn AsyncRead + Send + Unpin + 'a>,
+    ) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async move {
+            let mut input = BufReader::new(input);
+            self.gateway.until_serving().await;
+            let gateway = Arc::clone(&self.gateway);
+            let limit = || gateway.current().config.limits.body;
+            while let Some(line) = read_line(&mut input, limit).await? {
+                self.receive(line).await;
+            }
+            Ok(())
+        })
     }
 
     async fn receive(&mut self, line: Line) {

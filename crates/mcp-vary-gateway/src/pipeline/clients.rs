@@ -34,7 +34,7 @@ pub(crate) fn legacy_client(
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
     let allowed = snapshot.selector.selectable(&order, allowed);
     if let Some(record) = caller.observation.record() {
-        record.set_client(&session.negotiated.client);
+        record.set_client(session.client_info());
     }
     let selector = &snapshot.selector;
     let candidates = Candidates {

@@ -119,6 +119,7 @@ impl<'a> Inbound<'a, '_> {
         let decided = self.sender.era(&params);
         let era = decided.map_err(|failure| refused(&failure, message.id, Era::Modern))?;
         let mut request = IncomingRequest::new(message, params, self.body);
+        request.find_client(&self.sender.snapshot.services.client_uses);
         if !message.is_request() {
             return Box::pin(self.receive(request, era)).await;
         }
@@ -152,6 +153,10 @@ impl<'a> Inbound<'a, '_> {
             method: request.method,
             id: request.id,
             params: &request.params,
+            client: request
+                .client
+                .as_ref()
+                .and_then(|client| client.info.clone()),
             message: request.message,
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),

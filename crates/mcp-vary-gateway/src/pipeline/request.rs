@@ -3,9 +3,12 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_session::client_uses::{ClientUses, DeclaredClient};
 use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::meta::CLIENT_INFO;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
+use std::sync::Arc;
 
 /// In place of the id of a notification. Requests must not have it.
 const NO_ID: &str = "null";
@@ -16,6 +19,8 @@ pub(crate) struct IncomingRequest<'a> {
     pub(crate) id: &'a str,
     pub(crate) method: &'a str,
     pub(crate) params: Params<'a>,
+    /// The client, if the request itself names it.
+    pub(crate) client: Option<Arc<DeclaredClient>>,
     /// The headers of a modern HTTP request, which must agree with the body.
     pub(crate) headers: Option<&'a HeaderMap>,
     /// The message that the parts were read from, if they may be shared with it.
@@ -29,9 +34,19 @@ impl<'a> IncomingRequest<'a> {
             id: message.id.unwrap_or(NO_ID),
             method: message.method.as_deref().unwrap_or_default(),
             params,
+            client: None,
             headers: None,
             message: Some(body),
         }
+    }
+
+    /// Finds the client that the request itself names: with `initialize`, or as modern requests do.
+    pub(crate) fn find_client(&mut self, known: &ClientUses) {
+        let info = match self.method {
+            "initialize" => self.params.members.get("clientInfo"),
+            _ => self.params.meta.get(CLIENT_INFO),
+        };
+        self.client = info.map(|info| known.client_in(info));
     }
 
     /// Whether it has no response.

@@ -247,7 +247,6 @@ impl Services {
             metrics: config.metrics.map(|_| Arc::default()),
             tracer: config.tracer.clone(),
             feed: Arc::default(),
-            clients: Arc::default(),
         };
         let pool = shared.pool(config, Arc::clone(&observer) as _, &counters);
         // It is set once, here.

@@ -76,7 +76,7 @@ impl Asked<'_> {
         Ok(answer)
     }
 
-    /// What hides the tool from a client, or the access rules that allow it.
+    /// What hides the tool from a client, and the access rules that allow it, or that refuse each call of it.
     fn for_client(&self, gateway: &Gateway, mut client: Question<'_>) -> Result<Value, String> {
         client.tool = Some(self.tool.clone());
         let explained = explain(gateway, &client)?;

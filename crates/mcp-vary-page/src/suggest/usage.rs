@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use crate::callers::OPERATOR;
+
 /// A tool by its server and its name there.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
@@ -62,7 +64,7 @@ impl ToolKey {
 
 impl UsedCall {
     fn new(call: &Value, server: &Value, name: &Value, person: &Value) -> Option<Self> {
-        if call["method"] != CALL || call["outcome"] == "denied" {
+        if call["method"] != CALL || call["outcome"] == "denied" || person == OPERATOR {
             return None;
         }
         Some(Self {
@@ -128,12 +130,12 @@ impl Usage {
         }
     }
 
-    /// Counts a call, if it is of the client.
-    pub fn add(&mut self, call: UsedCall) {
+    /// Counts a call, if it is of the client. Returns whether it is.
+    pub fn add(&mut self, call: UsedCall) -> bool {
         let client = self.client.as_deref();
         if client.is_some_and(|client| !client.eq_ignore_ascii_case(&call.client)) {
             self.others.insert(call.client);
-            return;
+            return false;
         }
         self.calls += 1;
         self.without_arguments += usize::from(call.arguments.is_none());
@@ -148,6 +150,7 @@ impl Usage {
             used.constant
                 .retain(|name, value| arguments.get(name) == Some(&*value));
         }
+        true
     }
 
     /// The id of the proposed variant.
@@ -326,6 +329,13 @@ mod tests {
         ]);
         let proposal = usage.proposal(&json!({}), &json!({}), &json!({}));
         assert_eq!(proposal["used"], used);
+    }
+
+    #[test]
+    fn a_call_of_the_page_is_no_use() {
+        let call = |person| json!({"method": CALL, "client": {"name": "robot"}, "server": "git", "upstreamName": "log", "principal": person});
+        assert!(UsedCall::of_history(&call("ann")).is_some());
+        assert!(UsedCall::of_history(&call(OPERATOR)).is_none());
     }
 
     #[test]

@@ -201,6 +201,19 @@ async fn a_draft_has_the_warnings_of_config_check_for_parts_that_match_nothing()
 }
 
 #[tokio::test]
+async fn a_draft_warns_of_two_tools_with_one_name() {
+    let shown = Shown::with(VARIANTS).await;
+    let overrides = json!({"tools": {"odd": {"name": "say"}}});
+    let draft = json!({"id": "mine", "value": {"overrides": overrides}});
+    let draft = shown.post("/api/draft", &draft).await.json();
+    let warnings = draft["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{draft}");
+    let warning = warnings[0].as_str().unwrap();
+    let expected = "is called `say` in this view, like `tools.";
+    assert!(warning.contains(expected), "{warning}");
+}
+
+#[tokio::test]
 async fn a_draft_shows_the_rules_of_its_clients() {
     let rules = "clients:\n  - {name: cursor, variant: reader}\n";
     let shown = Shown::with(&format!("{VARIANTS}{rules}")).await;
@@ -256,7 +269,33 @@ async fn a_draft_names_the_callers_who_keep_another_variant() {
         assert_members(&callers[0], &expected);
         draft["clients"] = json!(["other*"]);
         let others = shown.post("/api/draft", &draft).await.json()["callers"].clone();
-        assert_eq!(others, json!([]), "{rules}");
+        // Who has the variant now is there in any case.
+        let expected = usize::from(id == "second");
+        assert_eq!(others.as_array().unwrap().len(), expected, "{rules}");
+    }
+}
+
+#[tokio::test]
+async fn a_draft_names_the_callers_whom_its_rules_take_out_of_an_experiment() {
+    let arms = "experiments:\n  - {name: words, arms: {standard: 50, second: 50}}\n";
+    let shown = Shown::with(&format!("{VARIANTS}{arms}")).await;
+    // An experiment knows a client without a key by its session.
+    let opened = shown.client(&HttpRequest::initialize(&json!({}))).await;
+    let session = opened.header("mcp-session-id").unwrap();
+    let call = json!({"name": "odd", "arguments": {"n": 1}});
+    let call = request(json!(1), "tools/call", call).to_string();
+    shown.client(&HttpRequest::of(session, call)).await;
+    until(async || {
+        let calls = shown.get("/api/last-calls").await.json();
+        calls["calls"].as_array().unwrap().len() == 1
+    })
+    .await;
+    let calls = shown.get("/api/last-calls").await.json();
+    assert_eq!(calls["calls"][0]["reason"], "experiment", "{calls}");
+    for (clients, leaves) in [("test", json!(true)), ("other", Value::Null)] {
+        let draft = json!({"id": "mine", "value": {}, "clients": [clients]});
+        let draft = shown.post("/api/draft", &draft).await.json();
+        assert_eq!(draft["callers"][0]["leaves"], leaves, "{draft}");
     }
 }
 

@@ -45,7 +45,7 @@ async fn a_call_is_shown_when_it_ends() {
     assert!(members.remove("at").unwrap().as_f64().unwrap() <= 1_000_000.25);
     let expected = json!({
         "id": 1, "method": "tools/call", "target": "odd", "server": "places", "upstreamName": "odd", "arguments": null,
-        "client": {"name": "robot", "version": "7"}, "principal": null, "variant": "compact", "reason": "rule",
+        "client": {"name": "robot", "version": "7"}, "era": "2026-07-28", "transport": "http", "principal": null, "variant": "compact", "reason": "rule",
         "variantRule": "clients[0]", "outcome": "allowed", "code": null, "error": null, "rule": null,
     });
     assert_eq!(call, expected);
@@ -78,6 +78,52 @@ async fn the_last_calls_are_shown_with_what_the_client_read_of_errors() {
     assert_eq!(last().await["calls"].as_array().unwrap().len(), 2);
     let post = get("/api/last-calls").line("POST /api/last-calls HTTP/1.1");
     assert_eq!(post.send_to(shown.address).await.status, 405);
+}
+
+/// No name has a prefix: one that begins with the name of the server that is down is its, and any other may be.
+#[tokio::test]
+async fn the_status_counts_failures_that_are_alike_and_names_the_server_that_is_down() {
+    let lines = "  gone: {command: no-such-program}\nnaming: on-collision\nvariants:\n  few: {tools: [say]}\n";
+    let shown = Shown::with(lines).await;
+    for name in ["odd", "gone_later", "gone_later", "later"] {
+        shown.client_asks("tools/call", json!({"name": name})).await;
+    }
+    let failures = async || shown.get("/api/status").await.json()["failures"].clone();
+    until(async || failures().await[1]["count"] == 2).await;
+    let status = shown.get("/api/status").await.json();
+    let recent = json!({"gone": {"count": 2, "errors": 2}});
+    assert_eq!(status["recent"], recent);
+    let failures = failures().await;
+    assert_eq!(failures.as_array().unwrap().len(), 3, "{failures}");
+    let client = json!({"name": "robot", "version": "7"});
+    let expected = json!({"target": "odd", "server": null, "isUnknownTool": true, "isAnswered": false, "count": 1, "client": client});
+    assert_members(&failures[0], &expected);
+    let expected = json!({"target": "gone_later", "server": "gone", "isUnknownTool": false, "outcome": "error"});
+    assert_members(&failures[1], &expected);
+    let expected = json!({"target": "later", "server": null, "isUnknownTool": true, "count": 1});
+    assert_members(&failures[2], &expected);
+    for failure in [&failures[1], &failures[2]] {
+        let error = failure["error"].as_str().unwrap();
+        assert!(error.starts_with("server `gone` is down"), "{error}");
+        assert!(!error.contains("tried again in"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_operator_reads_the_calls_of_the_audit_log() {
+    let without = Shown::with("").await.get("/api/recorded").await;
+    assert_eq!(without.status, 404);
+    assert!(without.text().contains("write `audit: {to: file PATH}`"));
+    let path = std::env::temp_dir().join(format!("vary-recorded-{}.jsonl", std::process::id()));
+    let shown = Shown::with(&format!("audit: {{to: 'file {}'}}", path.display())).await;
+    let call = json!({"name": "odd", "arguments": {"n": 1}});
+    shown.client_asks("tools/call", call).await;
+    let recorded = async || shown.get("/api/recorded?q=odd").await.json();
+    until(async || recorded().await["calls"].as_array().unwrap().len() == 1).await;
+    let expected =
+        json!({"target": "odd", "server": "places", "outcome": "allowed", "era": "2026-07-28"});
+    assert_members(&recorded().await["calls"][0], &expected);
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[tokio::test]

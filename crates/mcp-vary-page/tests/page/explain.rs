@@ -193,7 +193,7 @@ async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
     let asked = json!({"server": "places", "tool": "fail", "clients": clients});
     let answer = shown.post("/api/callers", &asked).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let cause = |by: &str, rule: Option<&str>, detail: &str| json!({"by": by, "rule": rule, "detail": detail});
+    let cause = |by: &str, rule: Option<&str>, detail: &str| json!({"by": by, "rule": rule, "detail": detail, "isLocked": true});
     let why = "the rule `no failures` denies it: fail";
     let denied = cause("access", Some("no failures"), why);
     let why = "no access rule that applies to the client allows it";
@@ -201,6 +201,7 @@ async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
     let why = "it starts from `read-only`, and the tool does not declare `readOnlyHint: true`";
     let by_variant = cause("variant", Some("read-only"), why);
     let by_key = r#"by key (allow fail, if principal.key == "fred")"#;
+    let not_by_key = by_key.replace("(allow", "(does not apply: allow");
     let expected = json!([
         {"person": "ann", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"], "isAllowed": false},
         {"person": "bob", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"], "isAllowed": false},
@@ -210,7 +211,7 @@ async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
         {"person": "erin", "hidden": [], "rules": ["by mail (allow fail, if args.draft == true)"], "isAllowed": null},
         // What an expression finds without the arguments is found.
         {"person": "fred", "hidden": [], "rules": [by_key], "isAllowed": true},
-        {"person": "gina", "hidden": [], "rules": [by_key], "isAllowed": false},
+        {"person": "gina", "hidden": [], "rules": [not_by_key], "isAllowed": false},
         {"person": null, "hidden": [by_default, by_variant], "rules": [], "isAllowed": false},
     ]);
     assert_eq!(answer.json()["people"], expected);

@@ -111,6 +111,7 @@ async fn an_access_token_only_reads() {
         (post("/api/call"), 403),
         (post("/api/save"), 403),
         (post("/api/undo"), 403),
+        (with("/api/recorded", KEY_OF_CI), 403),
         (post("/api/retry?server=places"), 403),
         (post("/drain"), 401),
         (post("/reload"), 401),

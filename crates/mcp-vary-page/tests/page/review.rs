@@ -31,7 +31,7 @@ clients: [{name: robot, variant: old}]
     assert_eq!(review["deprecated"], expected);
     let unmatched = json!([{
         "place": "vary.yaml:9", "what": "`variants.old.tools.exclude[0]` matches nothing now: `nothing_*`",
-        "fix": "it will exclude what the servers add later", "variant": "old", "isNote": true,
+        "fix": "it will exclude what the servers add later", "variant": "old", "kind": "note",
     }]);
     assert_eq!(review["setup"], unmatched);
     for empty in ["collisions", "limits"] {

@@ -6,7 +6,7 @@ use mcp_vary_config::{FileVariants, Source, VariantEdit, clients_of_variant};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
 use mcp_vary_page::{
-    DraftedFile, DraftedVariant, GatewayPage, SetupProblem, VariantSave, VariantSource,
+    DraftedFile, DraftedVariant, GatewayPage, SetupKind, SetupProblem, VariantSave, VariantSource,
     WrittenRule, WrittenVariant,
 };
 pub(crate) use mcp_vary_testkit::prelude::*;
@@ -154,7 +154,11 @@ impl VariantSource for FileText {
                 what: format!("`{}` {}", placed.key, placed.what),
                 fix: placed.fix.unwrap_or_default(),
                 variant: Some(id.to_string()),
-                is_note: diagnostic.is_note(),
+                kind: if diagnostic.is_note() {
+                    SetupKind::Note
+                } else {
+                    SetupKind::Setting
+                },
             }
         });
         problems.collect()

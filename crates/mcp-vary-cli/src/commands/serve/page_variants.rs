@@ -8,9 +8,9 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_config::{
     File, FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
 };
-use mcp_vary_gateway::{Gateway, ServerReport};
+use mcp_vary_gateway::{Gateway, ServerReport, Status};
 use mcp_vary_page::{
-    DraftedFile, DraftedVariant, SetupProblem, VariantSave, VariantSource, WrittenRule,
+    DraftedFile, DraftedVariant, SetupKind, SetupProblem, VariantSave, VariantSource, WrittenRule,
     WrittenVariant,
 };
 use serde_json::Value;
@@ -29,6 +29,11 @@ pub(crate) struct ServedVariants {
     /// Returns the microseconds since 1970-01-01 UTC.
     clock: fn() -> u64,
     last_save: Lock<Option<LastSave>>,
+    /// What should change in the file as it could be read last.
+    last_problems: Lock<Vec<SetupProblem>>,
+    /// The rules at the start, by what reports call them, and as they are written. Uses of a rule are counted by its place, so that
+    /// those of one that has moved since then are not known.
+    first_rules: BTreeSet<(String, String)>,
 }
 
 /// What undoes a save.
@@ -44,12 +49,17 @@ mcp_vary_base::debug_by_name!(LastSave);
 
 impl ServedVariants {
     pub(crate) fn new(path: Option<PathBuf>, only: Vec<String>, clock: fn() -> u64) -> Self {
-        Self {
+        let mut variants = Self {
             path,
             only,
             clock,
             last_save: Lock::default(),
-        }
+            last_problems: Lock::default(),
+            first_rules: BTreeSet::new(),
+        };
+        let rules = variants.rules().unwrap_or_default().into_iter();
+        variants.first_rules = rules.map(|rule| (rule.name, rule.text)).collect();
+        variants
     }
 
     /// The name of the file and its text; `None` without one.
@@ -102,7 +112,11 @@ impl ServedVariants {
                 place: format!("{}:{}", file.name, note.at.line),
                 what: format!("`{}` {}", note.key, note.what),
                 // A guard, such as a pattern of `deny`, is for what servers add later.
-                is_note: !is_certain || fix.starts_with("it will "),
+                kind: if is_certain && !fix.starts_with("it will ") {
+                    SetupKind::Setting
+                } else {
+                    SetupKind::Note
+                },
                 fix,
                 variant,
             }
@@ -121,9 +135,20 @@ impl ServedVariants {
             .collect()
     }
 
-    /// The rules of `clients` that gave no client its variant, once clients made some calls.
+    /// The rules of `clients` that gave no client its variant, once clients made some calls. In the first day, the client may be
+    /// yet to come.
     fn unused_rules(&self, gateway: &Gateway) -> Vec<SetupProblem> {
-        let clients = gateway.status().clients;
+        let Status {
+            clients, uptime, ..
+        } = gateway.status();
+        let (kind, fix) = if uptime >= A_DAY {
+            (
+                SetupKind::Setting,
+                "correct the rule, move it up, or remove it",
+            )
+        } else {
+            (SetupKind::Note, "its client may be yet to come")
+        };
         let calls: u64 = clients.iter().map(|client| client.calls).sum();
         let used: BTreeSet<_> = clients
             .into_iter()
@@ -133,7 +158,11 @@ impl ServedVariants {
         let unused = rules.filter(|rule| {
             let gives_variant =
                 rule.name.starts_with("clients[") && rule.text.contains("variant: ");
-            calls >= FEWEST_CALLS && gives_variant && !used.contains(&rule.name)
+            let key = (rule.name.clone(), rule.text.clone());
+            calls >= FEWEST_CALLS
+                && gives_variant
+                && !used.contains(&rule.name)
+                && self.first_rules.contains(&key)
         });
         let problems = unused.map(
             |WrittenRule {
@@ -144,7 +173,8 @@ impl ServedVariants {
              }| SetupProblem {
                 place: format!("{file}:{line}"),
                 what: format!("`{name}` gave no client its variant since Vary started: `{text}`"),
-                fix: "correct the rule, move it up, or remove it".to_owned(),
+                fix: fix.to_owned(),
+                kind,
                 ..SetupProblem::default()
             },
         );
@@ -230,13 +260,25 @@ impl VariantSource for ServedVariants {
     }
 
     fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem> {
-        match self.file() {
-            Ok(file) => file.map_or_else(Vec::new, |file| self.problems_of(&file, gateway)),
-            Err(what) => vec![SetupProblem {
-                what,
-                fix: "correct the file: Vary cannot reload it, nor start with it".to_owned(),
-                ..SetupProblem::default()
-            }],
+        let found = self.file().map(|file| {
+            let found = file.map(|file| self.problems_of(&file, gateway));
+            found.unwrap_or_default()
+        });
+        let mut last = self.last_problems.lock();
+        match found {
+            Ok(found) => {
+                last.clone_from(&found);
+                found
+            }
+            Err(what) => {
+                let mistake = SetupProblem {
+                    what,
+                    fix: "correct the file: Vary cannot reload it, nor start with it".to_owned(),
+                    kind: SetupKind::File,
+                    ..SetupProblem::default()
+                };
+                [vec![mistake], last.clone()].concat()
+            }
         }
     }
 
@@ -305,6 +347,8 @@ impl VariantSource for ServedVariants {
 
 /// The calls of clients after which a rule that none of them met is probably a mistake.
 const FEWEST_CALLS: u64 = 20;
+/// A day, in seconds.
+const A_DAY: u64 = 86_400;
 const NO_FILE: &str = "this gateway has no file to write to; copy the entry into one";
 const NO_SAVE: &str =
     "nothing to undo: no variant was saved since Vary started, or since the last undo";

@@ -36,7 +36,8 @@ impl AdmittedLine {
             return;
         };
         let params = Params::of(&message, params).unwrap_or_default();
-        let request = IncomingRequest::new(&message, params, &self.line);
+        let mut request = IncomingRequest::new(&message, params, &self.line);
+        request.find_client(&self.snapshot.services.client_uses);
         let outcome = handle_admitted(&self.snapshot, &self.client, self.guard, request).await;
         // A request that its server works on no longer needs the configuration, which may be replaced.
         drop(self.snapshot);

@@ -20,7 +20,7 @@ use mcp_vary_rates::Counted;
 use mcp_vary_session::client_uses::ClientRequest;
 use mcp_vary_view::{ArgumentError, wrong_arguments};
 use mcp_vary_wire::counters::{Counter, Counters};
-use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
+use mcp_vary_wire::meta::CLIENT_CAPABILITIES;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde_json::json;
@@ -75,13 +75,13 @@ fn ranking_details(context: &RequestContext<'_>) -> Option<RankingDetails> {
 /// Counts a request of the client under a variant, which was selected for this reason; `None` if variants are off.
 fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &VariantReason)>) {
     let services = &context.snapshot.services;
-    let declared;
-    let (client, latest) = match &context.client.session {
-        Some(session) => (&session.negotiated.client, &session.latest_use),
-        None => {
-            let info = context.request.params.meta.get(CLIENT_INFO);
-            declared = services.client_uses.client_in(info.unwrap_or("{}"));
-            (&declared.name, &declared.latest)
+    let unnamed;
+    let (client, latest) = match (&context.client.session, &context.request.client) {
+        (Some(session), _) => (&session.negotiated.client, &session.latest_use),
+        (None, Some(declared)) => (&declared.name, &declared.latest),
+        (None, None) => {
+            unnamed = services.client_uses.client_in("{}");
+            (&unnamed.name, &unnamed.latest)
         }
     };
     let now = (context.snapshot.config.environment.now)();
@@ -94,7 +94,12 @@ fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &
     });
     if matches!(context.request.method, "tools/list" | "tools/call") && client.name != OWN_NAME {
         let principal = context.client.principal.as_deref();
-        let counted = services.savings.of(&client.name, principal);
+        let person = principal.filter(|principal| !principal.is_anonymous());
+        let search = || services.savings.of(&client.name, person);
+        let counted = match person {
+            Some(_) => search(),
+            None => Arc::clone(latest.cost.get_or_init(search)),
+        };
         context.client.observation.counts_for(counted);
     }
     if let Some((variant, _)) = variant
@@ -204,7 +209,7 @@ async fn find_when_started<T>(
 ) -> Result<Option<T>, RpcError> {
     let starting = starting_servers(context);
     if starting.is_empty() {
-        return refuse_if_down(context, name).await;
+        return refuse_if_down(context, kind, name).await;
     }
     let first_readings = starting.iter().map(|source| source.first_reading());
     let mut readings: FuturesUnordered<_> = first_readings.collect();
@@ -221,7 +226,7 @@ async fn find_when_started<T>(
     let found = tokio::time::timeout(limit, search).await;
     match (found.unwrap_or_default(), &starting_servers(context)[..]) {
         (Some(found), _) => Ok(Some(found)),
-        (None, []) => refuse_if_down(context, name).await,
+        (None, []) => refuse_if_down(context, kind, name).await,
         (None, starting) => Err(still_starting(name, starting)),
     }
 }
@@ -230,6 +235,7 @@ async fn find_when_started<T>(
 /// names have none.
 async fn refuse_if_down<T>(
     context: &RequestContext<'_>,
+    kind: ListKind,
     name: &str,
 ) -> Result<Option<T>, RpcError> {
     let layout = &context.class.catalog.layout;
@@ -240,13 +246,56 @@ async fn refuse_if_down<T>(
         let is_its = name.starts_with(&prefix) && !(prefix.is_empty() && was_reached);
         is_its.then_some((prefix.len(), source))
     });
-    let Some((_, source)) = named.max_by_key(|(length, _)| *length) else {
+    let Some((length, source)) = named.max_by_key(|(length, _)| *length) else {
         return Ok(None);
     };
-    if source.snapshot().handshake.is_none() {
-        source.connection.ready().await?;
+    if is_in_some_variant(context, kind, name) {
+        return Ok(None);
+    }
+    if source.snapshot().handshake.is_none()
+        && let Err(error) = source.connection.ready().await
+    {
+        record_down(context, kind, name, source, length > 0);
+        return Err(error.into());
     }
     Ok(None)
+}
+
+/// Whether a variant that the client may select has a tool or prompt of this name, so that it is of no server that was never reached.
+fn is_in_some_variant(context: &RequestContext<'_>, kind: ListKind, name: &str) -> bool {
+    let offers = &context.client.offers;
+    let variants = VariantIndex::enumerate(context.snapshot.enabled_variants());
+    let mut selectable = variants.filter(|(index, _)| offers.allows(*index));
+    selectable.any(|(index, _)| match kind {
+        ListKind::Tools => context.catalog.tool(index.declared_view(), name).is_some(),
+        ListKind::Prompts => context
+            .catalog
+            .prompt(index.declared_view(), name)
+            .is_some(),
+        _ => false,
+    })
+}
+
+/// Records that a name is one of this server, which is down, if it has the prefix of the server, or without one begins with its
+/// name as a word, and no other server lists it for other clients.
+fn record_down(
+    context: &RequestContext<'_>,
+    kind: ListKind,
+    name: &str,
+    source: &ServerSource,
+    has_prefix: bool,
+) {
+    let Some(record) = context.client.observation.record() else {
+        return;
+    };
+    let after = name.strip_prefix(&*source.name);
+    let is_its = has_prefix || after.is_some_and(|after| !after.starts_with(char::is_alphanumeric));
+    if is_its && context.catalog.merged_item_named(kind, name).is_none() {
+        record.set_server(&source.name, None);
+        record.forwarded();
+    } else if kind == ListKind::Tools {
+        record.set_unknown_tool();
+    }
 }
 
 /// The servers whose first attempt to connect is running, and that exist for the client.

@@ -67,6 +67,7 @@ async fn answer_to(
         id: "1",
         method,
         params,
+        client: None,
         headers: None,
         message: None,
     };
