@@ -219,8 +219,9 @@ fn servers_that_come_together_share_lines_and_tables_of_variants() {
     let said = said + &after;
     let lines = said.matches(" ready after ").count();
     let tables = said.matches("variants, each with an address").count();
-    // One of each, unless the machine is so busy that they do not come together.
-    assert!((1..=3).contains(&lines) && tables == lines, "{said}");
+    // One of each, unless the machine is so busy that they do not come together; a table may wait for the next line.
+    assert!((1..=3).contains(&lines), "{said}");
+    assert!((1..=lines).contains(&tables), "{said}");
 }
 
 #[cfg(unix)]

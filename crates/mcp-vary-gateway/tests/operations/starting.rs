@@ -190,8 +190,9 @@ async fn a_client_that_gives_up_gets_in_at_a_later_try_which_starts_nothing_anew
 async fn a_program_that_still_computes_when_its_time_is_over_is_not_ended() {
     let starts = Starts::new("computes");
     let mut config = config(Target::command("none", []));
-    config.servers = vec![starts.server("slow", "0", "2.2")];
-    config.servers[0].limits.handshake = Duration::from_secs(2);
+    // It needs 20 ms of the last second and a half, and 2.2 s of a minute: so much it gets beside forty others, too.
+    config.servers = vec![starts.server("slow", "4", "2.2")];
+    config.servers[0].limits.handshake = Duration::from_secs(6);
     let gateway = Gateway::open(waiting_little(config)).await;
     until(async || gateway.status().servers[0].state == "up").await;
     assert_eq!(starts.count(), 1);
