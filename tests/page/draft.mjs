@@ -543,7 +543,13 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.getByLabel("such as features").fill('{"servers": ["files"]}');
     await settled();
     equal((await cells("git_log"))[1], "hidden: its servers do not have git", "a tool of another server");
+    await row("git_log").locator("td").first().click();
+    equal(await note.innerText(), "git_log stays hidden: its servers do not have git. Check its server above.", "what is said");
+    await page.getByRole("group", { name: "Servers of this variant" }).getByLabel("git", { exact: true }).check();
+    await settled();
+    equal((await cells("git_log"))[1], "listed", "with its server");
     await undo.click();
+    equal(await page.getByRole("group", { name: "Servers of this variant" }).count(), 0, "boxes of a variant with all servers");
   });
 
   await check("the heading of a server counts all of its tools, also where the list has some", async () => {

@@ -1120,6 +1120,15 @@ await check("without a token there is a field for it, and a wrong one is refused
   await stranger.page.context().close();
 });
 
+await check("a new tab gets the token of one that is open, and shows the view of its address", async () => {
+  const tab = await visitor.page.context().newPage();
+  await tab.goto(new URL("/#/variants", address).href);
+  await tab.waitForSelector(".chart");
+  equal(tab.url(), new URL("/#/variants", address).href, "address");
+  equal(await tab.locator(".locked").count(), 0, "fields for a token");
+  await tab.close();
+});
+
 await check("an address opens the page once, and keeps no code", async () => {
   const once = await newAddress(address, token);
   const other = await Visitor.open(browser, once);

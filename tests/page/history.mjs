@@ -87,18 +87,19 @@ export async function callHistory({ browser, address, token, status }) {
     const earlier = { ...recorded.at(-1), id: 1e12, at: MINUTE - 60, target: "delete_file" };
     await page.route("**/api/recorded?*", (route) => {
       queries.push(new URL(route.request().url()).searchParams);
-      return route.fulfill({ json: { calls: [earlier], isCut: true } });
+      // Two calls that are alike, of which Vary keeps one.
+      return route.fulfill({ json: { calls: [{ ...recorded[1], id: 3e12 }, { ...recorded[1], id: 2e12 }, earlier], isCut: true } });
     });
     await page.getByLabel("Search calls").fill("delete_file");
     await shows(6);
     await page.getByRole("button", { name: "Show them from the audit log" }).click();
-    await page.waitForFunction(() => document.querySelectorAll(".calls .grid tbody tr:has(td)").length === 2);
+    await page.waitForFunction(() => document.querySelectorAll(".calls .grid tbody tr:has(td)").length === 3);
     const row = page.locator(".calls .grid tbody tr:has(td)").last();
     equal((await row.innerText()).split(/\s/)[0], new Date(earlier.at * 1000).toLocaleTimeString("en-GB"), "the call of the log");
     const said = await visitor.text(".calls .recorded");
-    holds(said.startsWith(`Before ${SINCE(busy.at(-1).at)} 1 call of the audit log, the last ones; it has no texts of errors.`), said);
+    holds(said.startsWith(`Before ${SINCE(busy.at(-1).at)} 3 calls of the audit log, the last ones; it has no texts of errors.`), said);
     await page.getByRole("button", { name: "Show earlier ones" }).click();
-    await page.waitForFunction(() => document.querySelector(".calls .recorded").textContent.includes("2 calls"));
+    await page.waitForFunction(() => document.querySelector(".calls .recorded").textContent.includes("6 calls"));
     equal(queries.map((it) => [it.get("q"), Number(it.get("to"))]), [["delete_file", busy.at(-1).at], ["delete_file", earlier.at]], "what was asked for");
     await row.locator("td").first().click();
     await page.locator(".panel #call").waitFor({ timeout: 5_000 });
@@ -404,10 +405,10 @@ export async function callHistory({ browser, address, token, status }) {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy the command" }).click();
     await page.getByText("Copied.").waitFor({ timeout: 5_000 });
-    const command = "vary audit /var/log/vary/audit.jsonl --who ann --client 'it'\\''s' --since 2026-11-29T09:31:00Z --until 2026-11-29T09:32:00Z";
+    const command = "vary audit /var/log/vary/audit.jsonl --who ann --client 'it'\\''s' --outcome denied --since 2026-11-29T09:31:00Z --until 2026-11-29T09:32:00Z";
     equal(await page.evaluate(() => navigator.clipboard.readText()), command, "the copied text");
     equal(await page.locator(".calls .recorded code").innerText(), command, "the text");
-  }, { view: `/now?${new URLSearchParams({ person: "ann", client: "it's", from: "2026-11-29T09:31Z", q: "x", tool: "a\u202Eb" })}` });
+  }, { view: `/now?${new URLSearchParams({ person: "ann", client: "it's", outcome: "denied", from: "2026-11-29T09:31Z", q: "x", tool: "a\u202Eb" })}` });
 
   const slow = [{ ...recorded[0], outcome: "allowed", durationMs: 9_128, waitedMs: 9_070, serverMs: 51.4 }];
   await inPage("a call that waited for its server says so", async ({ page, visitor }) => {

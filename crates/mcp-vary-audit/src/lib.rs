@@ -41,7 +41,7 @@ mod writer;
 
 pub use config::{ArgumentsDetail, AuditConfig, AuditKey, IdentityDetail, OnFull};
 pub use encode::SCHEMA_VERSION;
-pub use line::{Line, MAX_LINE, Severity};
+pub use line::{Line, MAX_LINE, MAX_LINE_WITH_ARGUMENTS, Severity, read_line};
 pub use log::{AuditLog, AuditStats, Permit, QueueFull};
 pub use mcp_vary::error::Era;
 pub use pending::PendingRecord;

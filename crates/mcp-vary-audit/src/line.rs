@@ -1,7 +1,11 @@
 //! One line of the log.
 
+use serde_json::Value;
+
 /// The maximum length of a line in bytes, unless it has the text of arguments.
 pub const MAX_LINE: usize = 7680;
+/// What a line has at most in bytes, also with the text of arguments.
+pub const MAX_LINE_WITH_ARGUMENTS: u64 = 1 << 20;
 
 /// One line of the log, without its line break.
 #[derive(Clone, Debug)]
@@ -12,6 +16,14 @@ pub struct Line {
     pub severity: Severity,
     /// The JSON.
     pub text: Vec<u8>,
+}
+
+/// The record that a line of a log ends with, also of another version; syslog writes something before it.
+pub fn read_line(line: &[u8]) -> Option<Value> {
+    let start = line.iter().position(|byte| *byte == b'{')?;
+    let record: Value = serde_json::from_slice(line.get(start..)?).ok()?;
+    let is_record = record["v"].is_u64() && record["time"].is_string();
+    is_record.then_some(record)
 }
 
 /// How severe a record is (RFC 5424, section 6.2.1).

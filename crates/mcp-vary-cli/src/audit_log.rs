@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
-use mcp_vary_audit::SCHEMA_VERSION;
+use mcp_vary_audit::{MAX_LINE_WITH_ARGUMENTS, SCHEMA_VERSION};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -93,7 +93,7 @@ impl LogFile {
                 return Ok(None);
             }
             self.count += 1;
-            match record(&line) {
+            match mcp_vary_audit::read_line(&line) {
                 None if line.trim_ascii().is_empty() => {}
                 None => self.others.add(self.count),
                 Some(record) if record["v"] != SCHEMA_VERSION => self.newer.add(self.count),
@@ -128,10 +128,10 @@ impl SkippedLines {
     }
 }
 
-/// Reads the next line, without what is beyond [`MAX_LINE`]. Returns whether there is one.
+/// Reads the next line, without what is beyond [`MAX_LINE_WITH_ARGUMENTS`]. Returns whether there is one.
 fn read_line(lines: &mut Box<dyn BufRead>, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
-    let mut start = lines.by_ref().take(MAX_LINE);
+    let mut start = lines.by_ref().take(MAX_LINE_WITH_ARGUMENTS);
     if start.read_until(b'\n', line)? == 0 {
         return Ok(false);
     }
@@ -141,15 +141,5 @@ fn read_line(lines: &mut Box<dyn BufRead>, line: &mut Vec<u8>) -> io::Result<boo
     Ok(true)
 }
 
-/// The record that a line ends with: syslog writes something before it.
-fn record(line: &[u8]) -> Option<Value> {
-    let start = line.iter().position(|byte| *byte == b'{')?;
-    let record: Value = serde_json::from_slice(line.get(start..)?).ok()?;
-    let is_record = record["v"].is_u64() && record["time"].is_string();
-    is_record.then_some(record)
-}
-
 /// How a compressed file begins.
 const GZIP: &[u8] = &[0x1f, 0x8b];
-/// A line of an audit log is shorter, also with arguments.
-const MAX_LINE: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! The rules of a file as they are written, for reports that name them by their position.
+//! The rules and limits of a file as they are written, for reports that name them by their position.
 
 use serde_json::Value as Json;
 
@@ -19,7 +19,7 @@ pub struct FileRule {
     pub at: Position,
 }
 
-/// The rules under `access` and `clients` in the file `name` with its text.
+/// The rules under `access` and `clients` and the limits under `rates` in the file `name` with its text.
 ///
 /// Variables are not replaced, and the values of headers are omitted, since both can be secrets.
 ///
@@ -32,25 +32,26 @@ pub struct FileRule {
 /// ```
 /// use mcp_vary_config::file_rules;
 ///
-/// let text = "clients:\n  - {headers: {X-Team: audit}, variant: compact}\naccess:\n  - name: readers\n    when: {groups: '*'}\n    deny: [x]\n";
+/// let text = "clients:\n  - {headers: {X-Team: audit}, variant: compact}\naccess:\n  - name: readers\n    when: {groups: '*'}\n    deny: [x]\nrates: [{rate: 9/s}]\n";
 /// let rules = file_rules("vary.yaml", text)?.into_iter();
 /// let shown = rules.map(|rule| format!("{}: {} {}", rule.at.line, rule.name, rule.text));
 /// let clients = r#"2: clients[0] {headers: {X-Team: "…"}, variant: compact}"#;
 /// let readers = r#"4: readers {name: readers, when: {groups: "*"}, deny: [x]}"#;
-/// assert_eq!(shown.collect::<Vec<_>>(), [clients, readers]);
+/// let limit = "7: rates[0] {rate: 9/s}";
+/// assert_eq!(shown.collect::<Vec<_>>(), [clients, readers, limit]);
 /// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
 pub fn file_rules(name: &str, text: &str) -> Result<Vec<FileRule>, Diagnostics> {
     let root = document::read_file(name, text)?;
     let all = root.entries().iter();
-    let sections = all.filter(|entry| matches!(&*entry.key, "access" | "clients"));
+    let sections = all.filter(|entry| matches!(&*entry.key, "access" | "clients" | "rates"));
     let rules = sections.flat_map(|section| {
         let rules = section.node.items().iter();
         rules.enumerate().map(|(position, rule)| {
             let at = rule.at;
             let rule = without_headers(to_json(rule));
             let name = match rule["name"].as_str() {
-                Some(name) if section.key == "access" => name.to_owned(),
+                Some(name) if section.key != "clients" => name.to_owned(),
                 _ => format!("{}[{position}]", section.key),
             };
             let text = yaml_text::flow(&rule);

@@ -25,12 +25,24 @@ export async function exchange(code) {
   setToken((await response.json()).token);
 }
 
-/** Exchanges the code of the address, which then neither history nor a copied link keeps. */
+/** Exchanges the code of the address, which then neither history nor a copied link keeps, or one of another tab. */
 export async function takeToken() {
-  const code = codeIn(location.hash);
-  if (!code) return;
-  history.replaceState(null, "", location.pathname);
-  await exchange(code);
+  const own = codeIn(location.hash);
+  if (own) history.replaceState(null, "", location.pathname);
+  const code = own ?? (hasToken() ? null : await codeOfTabs());
+  tabs.onmessage = async ({ data }) => data === ASK && hasToken() && tabs.postMessage(await post("/api/code").catch(() => ({})));
+  if (code) await exchange(code);
+}
+
+/** The tabs of this page in the browser. One without a token asks the others for a code, and waits for milliseconds. */
+const [tabs, ASK, PATIENCE] = [new BroadcastChannel("vary"), "code?", 400];
+
+function codeOfTabs() {
+  tabs.postMessage(ASK);
+  return new Promise((resolve) => {
+    tabs.onmessage = ({ data }) => data.code && resolve(data.code);
+    setTimeout(resolve, PATIENCE);
+  });
 }
 
 async function request(path, options = {}) {

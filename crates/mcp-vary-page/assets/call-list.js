@@ -2,8 +2,8 @@
 
 import { get, getTool } from "./api.js";
 import {
-  FIXED, MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, auditCommand, beginOf, callOf, failures, filtersOf, firstLine, isError, keptSince, keyOf,
-  kindOf, log, narrowed, outcomeOf, timeOfKey, total,
+  FIXED, MOST_CALLS, MOST_ERRORS, OUTCOMES, PERIODS, auditCommand, beginOf, callOf, failures, failuresWith, filtersOf, firstLine, isError, keptSince,
+  keyOf, kindOf, log, narrowed, outcomeOf, timeOfKey, total,
 } from "./calls.js";
 import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
@@ -71,8 +71,8 @@ export class Calls extends Component {
   known() {
     const { calls = [] } = this.earlier() || {};
     if (calls.length === 0) return log.calls;
-    const kept = new Set(log.calls.map(identityOf));
-    return [...log.calls, ...calls.filter((call) => !kept.has(identityOf(call)))].sort((a, b) => b.at - a.at);
+    const kept = Map.groupBy(log.calls, identityOf);
+    return [...log.calls, ...calls.filter((call) => !kept.get(identityOf(call))?.pop())].sort((a, b) => b.at - a.at);
   }
 
   /** Reads what the filters want, and Vary does not keep; then what is before that, if it was too much. */
@@ -119,7 +119,7 @@ export class Calls extends Component {
     return html`<section class="calls" aria-labelledby="calls">
       <header class="choices">
         <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
-        ${calls?.length > 0 && html`<${Chosen} params=${params} all=${calls} />`}
+        ${calls?.length > 0 && html`<${Chosen} ...${{ params, status }} all=${calls} />`}
       </header>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
       ${calls && key && !this.opened() && html`<div class="problem">The call of ${minuteOfDay(timeOfKey(key))} is not kept any more. ${earlier}</div>`}
@@ -178,7 +178,7 @@ const beginIn = (params) => (params.get("minutes") ? beginOf(params.get("minutes
 const endIn = (params) => secondsOf(params.get("to") ?? params.get("from") ?? "") + 60 || 0;
 /** All that the filters want, as one text; times are those of `beginIn` and `endIn`. */
 const filterText = (params) => JSON.stringify(filtersOf(params).map((name) => [TIME_FILTERS.includes(name) ? `${name}-written` : name, params.get(name)]));
-/** What tells a call from others, here and in the audit log. */
+/** What a call has in common with itself in the audit log; calls at the same time can be alike. */
 const identityOf = ({ at, target, durationMs, bytesIn }) => [Math.floor(at / 10), target, durationMs, bytesIn].join(" ");
 
 /** Whether a time filter begins before Vary started, of which nothing is here. */
@@ -285,16 +285,18 @@ class Time extends Component {
 }
 
 /** The filters that no field shows, as links that take them away, and what failed of the calls that the other ones want. */
-function Chosen({ params, all }) {
+function Chosen({ params, all, status }) {
   const { errors, denied } = failures(narrowed(all, params, ["outcome"]));
-  const toggle = (outcome, number, text) => {
+  const toggle = (outcome, number, textOf) => {
     const isSet = params.get("outcome") === outcome;
+    const since = TIME_FILTERS.some((name) => params.has(name)) ? 0 : total(failuresWith(status, { ...Object.fromEntries(params), outcome }));
+    const text = since > number ? `${count(number)} of ${textOf(since)}` : textOf(number);
     return (number > 0 || isSet) && html`<li><a href=${narrow({ outcome: isSet ? null : outcome })} aria-current=${isSet ? "true" : undefined}>${text}</a></li>`;
   };
   const chosen = FIXED.map((name) => [name, params.get(name)]).filter(([, value]) => value).map(
     ([name, value]) => html`<li><a href=${narrow({ [name]: null })} aria-label=${`${name}: ${plain(value, 40)}; remove this filter`}>${name}: <${Name} value=${value} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
   );
-  return html`<ul class="filters" aria-label="Filters of the calls">${chosen}${toggle("error", errors, plural(errors, "error"))}${toggle("denied", denied, `${count(denied)} denied`)}</ul>`;
+  return html`<ul class="filters" aria-label="Filters of the calls">${chosen}${toggle("error", errors, (number) => plural(number, "error"))}${toggle("denied", denied, (number) => `${count(number)} denied`)}</ul>`;
 }
 
 /** Figures of the calls in the list, which is bounded. */

@@ -89,9 +89,9 @@ export function auditCommand(params) {
   const searched = log.calls?.find(({ target }) => target === params.get("q"))?.target;
   const [who, client, server, tool = searched] = ["person", "client", "server", "tool"].map((name) => params.get(name) ?? undefined);
   // What cannot be seen should not be pasted into a terminal.
-  const wanted = Object.entries({ who, client, server, tool, since, until }).filter(([, value]) => value && plain(value, Infinity) === value);
-  const flags = wanted.map(([flag, value]) => `--${flag} ${quoted(value)}`);
-  return ["vary audit", quoted(log.auditFile), ...flags].join(" ");
+  const outcome = ["allowed", "denied", "tool_error", "cancelled"].find((it) => it === params.get("outcome"));
+  const wanted = Object.entries({ who, client, server, tool, outcome, since, until }).filter(([, value]) => value && plain(value, Infinity) === value);
+  return ["vary audit", quoted(log.auditFile), ...wanted.map(([flag, value]) => `--${flag} ${quoted(value)}`)].join(" ");
 }
 
 /** What each word of a search may be a part of. */

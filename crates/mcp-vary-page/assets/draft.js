@@ -110,7 +110,7 @@ export class Draft extends Component {
     if (known?.saved && same(known, { ...known, ...known.saved })) drafts.delete(id);
     const from = this.props.params.get("from");
     if (from && !drafts.has(id)) drafts.set(id, { ...saved, value: await inPlaceOf(id, saved.value, from) });
-    const inherited = await inheritedTools(id, (drafts.get(id) ?? saved).value, this.state.catalog);
+    const inherited = await inheritedBy(id, (drafts.get(id) ?? saved).value, this.state.catalog);
     if (this.id() !== id) return;
     if (from) replace({ from: "" });
     const draft = drafts.get(id);
@@ -202,7 +202,7 @@ export class Draft extends Component {
       const isUsed = ({ server, target, upstreamName }) => proposed.used.some((it) => it.name === (upstreamName ?? target) && [it.server, undefined, null].includes(server));
       const failed = failuresWith(this.props.status ?? {}, { client: name, outcome: "error" }).filter((it) => it.method === "tools/call" && !isUsed(it));
       const left = [...new Set(failed.map((it) => plain(it.isAnswered || it.isUnknownTool ? it.target : `${it.target} (${it.server} is down)`)))];
-      const of = html`${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}${left.length > 0 && html`; without what failed each time: ${left.slice(0, 9).join(", ")}`}${Date.now() / 1000 - since < A_DAY && "; less than a day: look for what it lacks"}`;
+      const of = html`${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}${left.length > 0 && html`; without what failed each time: ${left.slice(0, 9).join(", ")}`}${Date.now() / 1000 - since < A_DAY && "; less than a day: look for what it lacks"}${proposed.unread && html`; <${LongText} value=${proposed.unread} limit=${200} />`}`;
       this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
       const names = [...new Set([...clients, pattern(name)])].join("\n");
       this.put({ id: proposed.id, value, clients: names }, { q: "", server: "", state: "listed" });
@@ -266,7 +266,7 @@ export class Draft extends Component {
     const able = tools.filter((it) => !isShown || !now(it).isLocked);
     const rules = able.map((it) => rulesOf(catalog, it));
     this.setState({ toggled: new Map([...toggled, ...able.map((it) => [toolKey(it), isShown])]), tried: isShown ? tools : [] });
-    if (able.length > 0) this.change((isShown ? show : hide)({ ...value, tools: value.tools ?? inherited }, rules));
+    if (able.length > 0) this.change((isShown ? show : hide)({ ...value, tools: value.tools ?? inherited.tools }, rules));
   };
 
   /**
@@ -288,7 +288,7 @@ export class Draft extends Component {
   only = (tools, rules) => {
     const others = this.state.catalog.tools.map((it) => [toolKey(it), false]);
     this.setState({ toggled: new Map([...others, ...tools.map((it) => [toolKey(it), true])]), tried: tools });
-    this.change({ ...this.state.value, tools: rules ?? (this.state.inherited && ["*"]) });
+    this.change({ ...this.state.value, tools: rules ?? (this.state.inherited.tools && ["*"]) });
   };
 
   close = () => {
@@ -344,8 +344,9 @@ export class Draft extends Component {
   }
 
   renderTools({ parent, isMoved }, tool, row, error) {
-    const { catalog, id, value, isPending, tried, undone, suggestion } = this.state;
+    const { catalog, id, value, inherited, isPending, tried, undone, suggestion } = this.state;
     const { params, failed } = this.props;
+    const servers = value.servers ?? inherited.servers;
     const { change, toggle, only, close, grid } = this;
     const now = this.figures();
     const still = isPending ? [] : tried.filter((it) => now(it).hidden);
@@ -356,9 +357,10 @@ export class Draft extends Component {
       <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => change(setCompact(id, value, event.target.checked))}>
         compact: first sentences and short schemas
       <//>
+      ${servers && html`<${Boxes} legend="Servers of this variant" all=${catalog.servers} chosen=${servers} set=${(servers) => change({ ...value, servers })} />`}
       <div role="status">${still.length > 0 && html`<p class="problem">
         <${Name} value=${clientName(still[0])} />${still.length > 1 ? ` and ${count(still.length - 1)} more stay` : " stays"} hidden:
-        ${" "}<${LongText} value=${now(still[0]).hidden} isSentence />. Change that in “All its settings, as JSON”.
+        ${" "}<${LongText} value=${now(still[0]).hidden} isSentence />. ${/^its .servers/.test(now(still[0]).hidden) ? "Check its server above." : "Change that in “All its settings, as JSON”."}
       </p>`}</div>
       <div class=${row ? "split" : ""}>
         <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
@@ -415,11 +417,11 @@ async function inPlaceOf(id, before, from) {
   return value.from === id ? { ...before, ...value, from: before.from } : value;
 }
 
-/** The `tools` that a variant has as long as it sets none: those of the variant that it starts from. */
-async function inheritedTools(id, { from }, catalog) {
-  if (from === id || !catalog.variants.some((it) => it.id === from)) return undefined;
+/** What a variant has as long as it sets it not itself: what those have that it starts from. */
+async function inheritedBy(id, { from }, catalog) {
+  if (from === id || !catalog.variants.some((it) => it.id === from)) return {};
   const { value } = await written(from);
-  return value.tools ?? inheritedTools(from, value, catalog);
+  return { ...(await inheritedBy(from, value, catalog)), ...value };
 }
 
 /** The names in a text, one a line. */
@@ -450,15 +452,20 @@ function Suggest({ clients, suggest }) {
   </form>`;
 }
 
+/** Boxes for names, of which some are chosen. */
+function Boxes({ legend, all, chosen, set }) {
+  const isChosen = (name) => chosen.includes(name);
+  const toggle = (name) => set(isChosen(name) ? chosen.filter((it) => it !== name) : [...chosen, name]);
+  const box = (it) => html`<${CheckBox} key=${it} checked=${isChosen(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
+  return html`<fieldset><legend>${legend}</legend><${FirstTen} ...${{ all, isChosen }} show=${(some) => some.map(box)} /></fieldset>`;
+}
+
 /** The clients that get a variant: boxes for those that were seen, and a text of names or patterns. */
 function Clients({ text, seen, callers, set }) {
   const chosen = names(text);
   // A name that is not one line cannot be in the text.
   const known = [...new Set(seen.map((it) => pattern(it.client.name ?? "")))].filter((it) => same(names(it), [it]));
-  const isChosen = (name) => chosen.includes(name);
-  const toggle = (name) => set((isChosen(name) ? chosen.filter((it) => it !== name) : [...chosen, name]).join("\n"));
-  const box = (it) => html`<${CheckBox} key=${it} checked=${isChosen(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
-  return html`${known.length > 0 && html`<fieldset><legend>Clients that were seen</legend><${FirstTen} all=${known.sort()} isChosen=${isChosen} show=${(some) => some.map(box)} /></fieldset>`}
+  return html`${known.length > 0 && html`<${Boxes} legend="Clients that were seen" all=${known.sort()} chosen=${chosen} set=${(all) => set(all.join("\n"))} />`}
     <${Stay} callers=${callers} />
     <label class="field wide-field">Clients that get it, a name a line
       <textarea rows="2" value=${text} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => set(event.target.value)}></textarea>

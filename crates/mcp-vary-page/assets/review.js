@@ -156,7 +156,7 @@ function refusalRow({ rule, what, count: times, calls = [] }) {
     const filters = { ...(person && { person }), outcome: "denied", rule };
     return html`${at > 0 && ", "}${person ? name(person) : "no person"} <${CallCount} number=${total(some)} filters=${filters} what=${`refused calls of ${person}`} />`;
   });
-  return [count(times), html`<${Rule} key=${rule} name=${rule} />`, people];
+  return [count(times), html`<${Rule} key=${rule} name=${rule} />${rule === "access: default" && html` <span class="faint">no rule of <code>access</code> allows it</span>`}`, people];
 }
 
 /** The characters of a change in about five lines. */

@@ -101,8 +101,8 @@ function ClientProblem({ name, calls, number, error, failed, status }) {
 function ServerProblem({ server, retry, status, tried }) {
   const { name, state, stderr, nextAttempt } = server;
   const problems = problemsOf(server);
-  const sentences = [...problems, ...(server.calls?.errors > 0 ? [errorsOf(server, status)] : [])];
   const missed = missedBy(server, status);
+  const sentences = [...problems, ...(server.calls?.errors > (state === "up" ? 0 : total(missed)) ? [errorsOf(server, status)] : [])];
   const itsName = { outcome: "not_listed", error: `server \`${name}\`` };
   const mayBe = state === "down" ? failuresWith(status, itsName) : [];
   return html`<li class=${problems.length > 0 ? "" : "errors"}>
@@ -110,7 +110,6 @@ function ServerProblem({ server, retry, status, tried }) {
       ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
       ${missed.length > 0 && html`<div>${plural(total(missed), "call")} did not reach it (<a href=${link("now", { server: name, outcome: "error" })}>show them</a>), of ${callerLinks(missed)}; the last one at ${timeOfDay(lastOf(missed))}</div>`}
       ${mayBe.length > 0 && html`<div><a href=${link("now", itsName)}>${plural(total(mayBe), "call")}</a> of names that no server lists now may have meant it</div>`}
-      ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}
       ${tried?.error && html`<${Problem} what="It was not tried." error=${tried.error} />`}
     </div>
     ${(state === "down" || tried) &&
@@ -119,6 +118,7 @@ function ServerProblem({ server, retry, status, tried }) {
       <div role="status">${tried && !tried.error && outcomeOfTry(server, tried)}</div>
       ${nextAttempt > 0 && !isTrying(server, tried) && `next attempt in ${nextAttempt}\u00A0s`}
     </div>`}
+    ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}
   </li>`;
 }
 

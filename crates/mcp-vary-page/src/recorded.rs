@@ -7,6 +7,7 @@ use std::path::Path;
 
 use http::StatusCode;
 use jiff::Timestamp;
+use mcp_vary_audit::{MAX_LINE_WITH_ARGUMENTS, SCHEMA_VERSION, read_line};
 use mcp_vary_gateway::Gateway;
 use serde_json::{Value, json};
 
@@ -33,10 +34,14 @@ pub(crate) fn respond(gateway: &Gateway, query: &str) -> PageAnswer {
     match read {
         Ok(is_whole) => json_answer(&json!({"calls": calls, "isCut": is_cut || !is_whole})),
         Err(error) => {
-            let why = format!("{} cannot be read: {error}", path.display());
+            let why = unreadable(&path, &error);
             failure(StatusCode::INTERNAL_SERVER_ERROR, &why)
         }
     }
+}
+
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("{} cannot be read: {error}", path.display())
 }
 
 /// Which calls are wanted: the seconds between which they ended, the values that some of their members have, and what the words of
@@ -161,7 +166,7 @@ impl Log {
     fn next_line(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
         let mut line = Vec::new();
         let place = self.place;
-        let mut limited = self.lines.by_ref().take(MAX_LINE);
+        let mut limited = self.lines.by_ref().take(MAX_LINE_WITH_ARGUMENTS);
         let length = limited.read_until(b'\n', &mut line)?;
         self.place += u64::try_from(length).unwrap_or_default();
         Ok((!line.is_empty()).then_some((place, line)))
@@ -191,11 +196,10 @@ impl Log {
     }
 }
 
-/// The record of a request in a line; syslog writes something before it.
+/// The record of a request in a line.
 fn record(line: &[u8]) -> Option<Value> {
-    let start = line.iter().position(|byte| *byte == b'{')?;
-    let record: Value = serde_json::from_slice(line.get(start..)?).ok()?;
-    (record["event"] == "request").then_some(record)
+    let of_request = |record: &Value| record["event"] == "request" && record["v"] == SCHEMA_VERSION;
+    read_line(line).filter(of_request)
 }
 
 /// When a record was made, in seconds since 1970-01-01 UTC.
@@ -272,8 +276,6 @@ const CALLS: &[&str] = &["tools/call", "prompts/get", "resources/read"];
 const MOST_BYTES: u64 = 64 << 20;
 /// The bytes within which a place needs not be found.
 const BLOCK: u64 = 64 << 10;
-/// A line is shorter, also with arguments.
-const MAX_LINE: u64 = 1 << 20;
 /// The seconds by which records may be out of order.
 const MARGIN: f64 = 5.0;
 /// Numbers of calls in the log are greater than those of any call that the gateway keeps.

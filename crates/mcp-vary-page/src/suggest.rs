@@ -12,12 +12,12 @@ pub use self::usage::{ToolKey, ToolUse, Usage, UsedCall};
 use crate::catalog::CountedCatalog;
 use crate::draft::{self, VariantSource};
 use crate::events::{Clock, ended_at};
-use crate::recorded::{read_records, time};
+use crate::recorded::{read_records, time, unreadable};
 use crate::response::{PageAnswer, failure, json};
 
 /// The response to `GET /api/suggest`: the proposal of `vary suggest --json` from the calls of a client in the audit log, if
-/// the caller `reads_log` and it has any, or else from those that the gateway recorded, and `since`, the time of the first of
-/// them. It starts from the variant that the client got last, so that names and
+/// the caller `reads_log` and it has any, or else from those that the gateway recorded, `since`, the time of the first of them,
+/// and `unread`, why the log could not be read. It starts from the variant that the client got last, so that names and
 /// fixed values stay, and has the `clients` that get a variant of its id. It counts tokens: call it where nothing else waits.
 pub(crate) fn respond(
     source: &dyn VariantSource,
@@ -27,9 +27,15 @@ pub(crate) fn respond(
     clock: Clock,
     reads_log: bool,
 ) -> PageAnswer {
-    let Evidence { usage, since, last } = Evidence::read(gateway, client, clock, reads_log);
+    let Evidence {
+        usage,
+        since,
+        last,
+        unread,
+    } = Evidence::read(gateway, client, clock, reads_log);
     if usage.calls == 0 {
-        let why = format!("none of the calls that Vary still has is of a client `{client}`");
+        let note = unread.map_or_else(String::new, |why| format!("; {why}"));
+        let why = format!("none of the calls that Vary still has is of a client `{client}`{note}");
         return failure(StatusCode::NOT_FOUND, &why);
     }
     let listed = catalog.value(gateway);
@@ -43,6 +49,7 @@ pub(crate) fn respond(
         let drafted = draft::to_json(gateway, &id, "", &variant);
         let mut proposal = usage.proposal(&value, &listed, &drafted);
         proposal["since"] = since.into();
+        proposal["unread"] = unread.into();
         proposal["clients"] = clients.unwrap_or_default().into();
         Ok(proposal)
     });
@@ -59,6 +66,8 @@ struct Evidence {
     since: Option<f64>,
     /// The variant of the last one.
     last: Option<String>,
+    /// Why the audit log is not counted.
+    unread: Option<String>,
 }
 
 impl Evidence {
@@ -67,14 +76,15 @@ impl Evidence {
             usage: Usage::of(Some(client)),
             since: None,
             last: None,
+            unread: None,
         };
         let log = reads_log.then(|| gateway.audit_file()).flatten();
         if let Some(path) = log {
-            // What cannot be read is as if there were no audit log; the view of the calls says why.
-            let _ = read_records(&path, 0.0, f64::MAX, |_, record| {
+            let read = read_records(&path, 0.0, f64::MAX, |_, record| {
                 let call = UsedCall::of_record(record);
                 evidence.add(call, time(record), &record["variant"]["id"]);
             });
+            evidence.unread = read.err().map(|error| unreadable(&path, &error));
         }
         if evidence.usage.calls > 0 {
             return evidence;

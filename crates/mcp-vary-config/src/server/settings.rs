@@ -78,7 +78,7 @@ const AT_URL: &[KeySpec<PartialServer>] = keys![
 /// How clients share a server, and what reaches it.
 const SHARING: &[KeySpec<PartialServer>] = keys![
     /// `automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless
-    /// the server is stateless over HTTP. `shared`: all clients share, even different users. `principal`: each user has
+    /// it is one of 2026-07-28 over HTTP. `shared`: all clients share, even different users. `principal`: each user has
     /// its own. `session`: each session has its own until it ends or was idle for `idle-timeout`; clients without
     /// sessions share one more, each user its own. If no connection is left, a client's calls to the server fail
     "isolation" = "automatic" => choice!(ISOLATIONS, |draft| &mut draft.config.isolation),
