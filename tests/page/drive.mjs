@@ -763,7 +763,11 @@ await check("the columns of the calls fit beside the servers", async () => {
 await check("cards of problems are as high as what they say, and so is a list of no calls", async () => {
   await visitor.first();
   const cards = page.locator(".server-problems li");
-  const empty = await cards.evaluateAll((all) => all.map((it) => it.clientHeight - Math.max(...[...it.children].map((part) => part.offsetHeight))));
+  const empty = await cards.evaluateAll((all) => all.map((it) => {
+    // What a program wrote is below, as wide as the card.
+    const { true: [written] = [], false: beside } = Object.groupBy(it.children, ({ localName }) => localName === "pre");
+    return it.clientHeight - Math.max(...beside.map((part) => part.offsetHeight)) - (written?.offsetHeight ?? 0);
+  }));
   holds(empty.length > 2 && empty.every((pixels) => pixels < 24), `empty pixels: ${empty}`);
   await visitor.view("/now?q=no-such-call");
   await page.locator(".calls .empty").waitFor({ timeout: 5_000 });

@@ -178,8 +178,7 @@ const KEYS = {
 const Keys = ({ dialog }) => html`<dialog ref=${dialog} aria-labelledby="keys">
   <h2 id="keys">Keys</h2>
   <dl class="facts">${Object.entries(KEYS).map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
-  <button type="button" onClick=${() => dialog.current.close()}>Close</button>
-</dialog>`;
+  <button type="button" onClick=${() => dialog.current.close()}>Close</button></dialog>`;
 
 const MARK = html`<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3l6 10 6-10" stroke-width="3" /></svg>`;
 
@@ -198,8 +197,7 @@ function Header({ view, status, review, readAt, silentSince, showKeys }) {
       <span role="status" class=${isLive ? "state live" : ""}>${isLive && "live"}</span>
       ${isLive && html`<span class="as-of">${" "}· as of </span>${timeOfDay(readAt)}`}
       ${" "}<button type="button" class="quiet" aria-haspopup="dialog" onClick=${showKeys}>Keys</button>
-    </p>
-  </header>`;
+    </p></header>`;
 }
 
 /** The field for the token of the operator. */
@@ -214,8 +212,7 @@ function Locked({ unlock, refused }) {
       <input name="token" type="password" required autocomplete="off" spellcheck=${false} aria-describedby=${refused ? "refused" : undefined} />
     </label>
     <button>Show the page</button>
-    ${refused && html`<p id="refused" class="problem" role="alert">${refused}</p>`}
-  </form>`;
+    ${refused && html`<p id="refused" class="problem" role="alert">${refused}</p>`}</form>`;
 }
 
 const refused = await takeToken().catch((error) => error.message);

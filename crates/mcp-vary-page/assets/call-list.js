@@ -7,6 +7,7 @@ import {
 } from "./calls.js";
 import { CallChart } from "./chart.js";
 import { addressOfSeen } from "./chooser.js";
+import { prepare } from "./compare.js";
 import { Component, createRef, html } from "./dom.js";
 import {
   TIMES, addressOfMinute, count, milliseconds, minuteOfDay, momentOfDay, percentile, plural, secondsOf, secondsOfWritten, startOf, timeOfDay,
@@ -36,6 +37,8 @@ export class Calls extends Component {
     };
     log.start(changed, failed);
     this.showAll();
+    // After the heading of the view has got the focus.
+    if (filtersOf(this.props.params).length > 0) setTimeout(() => this.heading.current?.scrollIntoView());
     // Before the keys of all views.
     addEventListener("keydown", this.pressed, true);
   }
@@ -49,11 +52,14 @@ export class Calls extends Component {
   componentDidUpdate({ params: before }, { calls }) {
     const { params } = this.props;
     const [open, isOther] = [this.opened(), before.toString() !== params.toString()];
+    if (this.state.calls && !open && params.has("call")) this.readLost(params.get("call"));
     if (open && (!calls || isOther)) this.grid.current?.reveal(narrowed(this.state.calls, params).indexOf(open));
     if (open || !isOther) return;
     const isControl = document.activeElement.closest(".choices, .axis");
     this.setState({ calls: this.known() }, () => before.has("call") && !isControl && this.refocus(before.get("call")));
-    if (!before.has("call") && !isControl) this.heading.current?.focus();
+    if (before.has("call") || isControl) return;
+    this.heading.current?.focus();
+    this.heading.current?.scrollIntoView();
   }
 
   /** Returns to the row of a call, which has another number if calls came while it was open. */
@@ -100,6 +106,15 @@ export class Calls extends Component {
     if (next) replace({ call: keyOf(next) });
   };
 
+  /** Reads the call of the address, which Vary does not keep, from the audit log, with those of the same seconds. */
+  async readLost(key) {
+    if (this.lost === key || !log.auditFile) return;
+    this.lost = key;
+    const [of, from, to] = [filterText(this.props.params), timeOfKey(key) - 1, timeOfKey(key) + 2];
+    await readInto(this, async () => ({ earlier: { ...(await get(`/api/recorded?from=${from}&to=${to}`)), of, to } }), "unread");
+    this.showAll();
+  }
+
   /** The call that the address names, if it is kept. */
   opened() {
     const key = this.props.params.get("call");
@@ -115,19 +130,20 @@ export class Calls extends Component {
 
   render({ params, status }, { calls, error }) {
     const key = params.get("call");
-    const earlier = html`<${Earlier} ...${{ params, status }} />`;
+    const earlier = html`${this.door()} <${Earlier} ...${{ params, status }} />`;
     return html`<section class="calls" aria-labelledby="calls">
       <header class="choices">
         <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
-        ${calls?.length > 0 && html`<${Chosen} ...${{ params, status }} all=${calls} />`}
-      </header>
+        ${calls?.length > 0 && html`<${Chosen} ...${{ params, status }} all=${calls} />`}</header>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
       ${calls && key && !this.opened() && html`<div class="problem">The call of ${minuteOfDay(timeOfKey(key))} is not kept any more. ${earlier}</div>`}
       ${calls?.length === 0 && html`<div class="empty">No call since Vary started at ${startOf(status)}. Calls appear here as clients make them. ${earlier}</div>`}
       ${calls?.length > 0 && this.content(calls)}
-      ${!calls && !error && html`<${Pending} what="calls" />`}
-    </section>`;
+      ${!calls && !error && html`<${Pending} what="calls" />`}</section>`;
   }
+
+  /** What reads the calls of the audit log, where there is one that this page may read. */
+  door = (text = "Show earlier ones from the audit log") => log.auditFile && html`<button type="button" onClick=${this.readEarlier}>${text}</button>`;
 
   /** The calls that the address wants: when they were, each of them, and their tools. */
   content(all) {
@@ -143,9 +159,8 @@ export class Calls extends Component {
       <div ref=${this.list}>
         <${CallChart} all=${latest} calls=${narrowed(all, params, TIME_FILTERS)} chosen=${chosen} from=${beginIn(params)} since=${earlier ? earlier.isCut && earlier.calls.at(-1)?.at : keptSince() || startIn(status)} />
         ${gap && html`<div class="recorded differs">
-          <span>${gap}</span> ${log.auditFile && html`<button type="button" onClick=${this.readEarlier}>Show them from the audit log</button>`}
-          <${Earlier} ...${{ params, status }} />
-        </div>`}
+          <span>${gap}</span> ${this.door("Show them from the audit log")}
+          <${Earlier} ...${{ params, status }} /></div>`}
         ${this.state.unread && html`<${Problem} what="The audit log cannot be read." error=${this.state.unread} />`}
         ${earlier && html`<div class=${earlier.isCut ? "recorded differs" : "recorded"}>
           <span><strong>Before ${momentOfDay(earlier.to)}</strong> ${plural(earlier.calls.length, "call")} of the audit log${earlier.isCut && ", the last ones"}; it has no texts of errors.</span>
@@ -163,9 +178,7 @@ export class Calls extends Component {
         ${calls.some(isError) && html`<${By} what="error" valueOf=${(it) => isError(it) && !it.isUnknownTool && firstLine(it.error)} ...${{ calls, params }} />`}
         <div class="older note">
           <span>Vary keeps the last ${count(MOST_CALLS)} calls since ${startOf(status)}, and of older ones ${MOST_ERRORS} errors and ${MOST_ERRORS} refusals. The list waits while you point at it.</span>
-          ${!gap && html` <${Earlier} ...${{ params, status }} />`}
-        </div>
-      </div>`;
+          ${!gap && html` ${!earlier && this.door()} <${Earlier} ...${{ params, status }} />`}</div></div>`;
   }
 }
 
@@ -253,8 +266,7 @@ function Filters({ params, all, isOpen, toggle }) {
     ${select("server", "Server", values("server", (it) => it.server))}
     ${select("outcome", "Outcome", [["error", "any error"], ["invalid", "any invalid call"], ...Object.entries(OUTCOMES).map(([id, [text]]) => [id, text])])}
     ${select("minutes", "Time", Object.entries(times), { from: null, to: null })}
-    <${Time} ...${{ params, wrong }} />
-  </div>
+    <${Time} ...${{ params, wrong }} /></div>
   ${wrong && html`<p id="times" class="bad" role="alert">“${plain(wrong, 40)}” is not a time. Write ${TIMES}, or 14:05 to 14:30.</p>`}`;
 }
 
@@ -398,9 +410,8 @@ class CalledTool extends Component {
     const again = client?.name ? addressOfSeen(client, keys.find((key) => key === call.principal)) : {};
     return html`
       <p>
-        <a href=${link("calls", { tool: toolKey(this.tool), ...again })}>Call it as several clients</a> ·${" "}
-        <a href=${link("variants", { tool: toolKey(this.tool), variant })}>see it in each variant</a>
-      </p>
+        <a href=${link("calls", { tool: toolKey(this.tool), ...again })} onClick=${() => prepare(call.arguments)}>Call it as several clients</a> ·${" "}
+        <a href=${link("variants", { tool: toolKey(this.tool), variant })}>see it in each variant</a></p>
       ${fixed?.length > 0 &&
       html`<p>Vary fixed ${plural(fixed.length, "argument")}: ${fixed.map((name, at) => html`${at > 0 && ", "}<code><${Name} value=${name} limit=${60} /></code>`)}</p>`}
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}

@@ -40,11 +40,15 @@ export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);
 /** The first line of what the client read of an error, without when its server is tried again. */
 export const firstLine = (error) => error?.split("\n")[0].split("; it is tried again in ")[0];
-/** What names a call in an address. Numbers begin anew when Vary starts, so the second is a part of it. */
-export const keyOf = ({ id, at }) => `${id}-${Math.floor(at)}`;
+/** What names a call in an address. Numbers begin anew when Vary starts, and the audit log has others: the second and the duration are the same. */
+export const keyOf = ({ id, at, durationMs }) => `${id}-${Math.floor(at)}-${durationMs}`;
 export const timeOfKey = (key) => Number(key.split("-")[1]);
 /** The call that a key names. Each time that Vary is asked, the milliseconds may be others. */
-export const callOf = (calls, key) => calls.find((it) => it.id === Number(key.split("-")[0]) && Math.abs(it.at - timeOfKey(key)) < 2);
+export function callOf(calls, key) {
+  const [id, , took] = key.split("-");
+  const near = calls.filter((it) => Math.abs(it.at - timeOfKey(key)) < 2);
+  return near.find((it) => it.id === Number(id)) ?? near.find(({ durationMs }) => String(durationMs) === took);
+}
 /** The periods to choose from, by their minutes. */
 export const PERIODS = { 1: "the last minute", 5: "the last 5 minutes", 60: "the last hour" };
 /** From when on Vary keeps each call, also one that succeeded; 0 for all since its start. */

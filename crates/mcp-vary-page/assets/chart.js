@@ -29,8 +29,7 @@ export function TokenChart({ catalog, variants }) {
   return html`<section class="chart" aria-labelledby="cost">
     <h2 id="cost">What each list costs a model, in tokens</h2>
     <${PlainTable} label="Tokens of each list" ...${{ columns, rows }} />
-    <${Legend} ...${{ servers, used }} hasTools=${catalog.own.length > 0} />
-  </section>`;
+    <${Legend} ...${{ servers, used }} hasTools=${catalog.own.length > 0} /></section>`;
 }
 
 function Bar({ variant, servers, most }) {
@@ -87,9 +86,7 @@ export function CallChart({ all, calls, chosen, from, since }) {
     <figcaption class="note">
       <span>${minuteOfDay(60 * start)}</span>
       <span><${Swatch} kind="all" /> calls <${Swatch} kind="errors" /> errors <${Swatch} kind="denied" /> denied<span class="unit"> · ${plural(width, "minute")} a bar</span></span>
-      <span>${minuteOfDay(60 * last)}</span>
-    </figcaption>
-  </figure>`;
+      <span>${minuteOfDay(60 * last)}</span></figcaption></figure>`;
 }
 
 /** The calls of some minutes, as a link that filters the list by them, or by them no more. */

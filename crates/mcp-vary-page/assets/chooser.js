@@ -150,7 +150,6 @@ class Paste extends Component {
         <${ClientFields} />
         ${error && html`<${Problem} what="This cannot be a client." error=${error} />`}
         <p class="note"><button>Add the client</button> The address of this view will have it, without headers with credentials.</p>
-      </form>
-    </details>`;
+      </form></details>`;
   }
 }

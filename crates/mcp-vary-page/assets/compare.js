@@ -6,7 +6,7 @@ import { Chooser, addressOfFirst, chosenClients, idsOf } from "./chooser.js";
 import { callersOf } from "./client.js";
 import { Component, createRef, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
-import { SchemaForm, readArguments } from "./form.js";
+import { AS_JSON, SchemaForm, readArguments } from "./form.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { Choice, Confirm, Filter, Pending, Problem, matcher, readInto } from "./parts.js";
@@ -70,16 +70,21 @@ function ToolChoice({ catalog, calls, params }) {
   </section>`;
 }
 
+/** The arguments of the call that one comes from. They are in no address. */
+let prepared;
+export const prepare = (text) => (prepared = text);
+
 /** One tool: its form, the clients, and what they got. */
 class Call extends Component {
   heading = createRef();
   form = createRef();
   /** `causes`: what hides the tool from each client, as far as that is known. */
-  state = { texts: new Map(), problems: new Map(), causes: new Map() };
+  state = { texts: new Map(prepared ? [[AS_JSON, prepared]] : []), problems: new Map(), causes: new Map() };
   /** The clients to choose from, in an order that stays. */
   seen = idsOf(callersOf(this.props.calls, this.props.status), this.props.status.keys ?? []);
 
   componentDidMount() {
+    prepare(null);
     this.heading.current?.focus();
     this.chooseFirst();
     this.explain();
@@ -153,23 +158,20 @@ class Call extends Component {
         <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${name} limit=${120} /></h2>
         <p class="note">
           <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${original && html`, ${effectOf(original)}`} ·${" "}
-          <a href=${linkWith({ tool: "" })}>choose another tool</a>
-        </p>
+          <a href=${linkWith({ tool: "" })}>choose another tool</a></p>
         ${typeof original?.description === "string" && html`<p><${LongText} value=${original.description} limit=${240} /></p>`}
       </section>
       <div class="sides">
         <section aria-labelledby="clients">
           <h2 id="clients">Clients</h2>
           ${keys.length > 1 && html`<${Choice} label="Person, by API key" value=${params.get("key") ?? ""} options=${keys} onChange=${(key) => replace({ key })} />`}
-          <${Chooser} ...${{ params, variants }} seen=${this.seen} />
-        </section>
+          <${Chooser} ...${{ params, variants }} seen=${this.seen} /></section>
         ${original && html`<form ref=${this.form} onSubmit=${this.submit} aria-labelledby="arguments" class="call">
           <h2 id="arguments">Arguments</h2>
           <${SchemaForm} schema=${original.inputSchema} ...${{ texts, problems }} changed=${this.changed} />
           <p><${CallButton} ...${{ getting, refused, isCalling, isOff: status.calls !== true }} /></p>
           ${refused.length > 0 && html`<${Refused} ...${{ refused, tool }} />`}
-        </form>`}
-      </div>
+        </form>`}</div>
       ${asked && html`<${Question} ...${{ name, getting, refused }} annotations=${original.annotations} value=${asked}
         yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })} />`}
       ${error && html`<${Problem} what="The call was not made." error=${error} />`}
@@ -205,8 +207,7 @@ const Refused = ({ refused, tool }) => html`<p>Not called, since they do not get
   <ul class="causes">
     ${refused.map(({ name, causes }) => html`<li>
       <${Name} value=${name} />, ${causes === NO_PERSON ? causes : causesOf({ ...tool, hidden: causes })}
-    </li>`)}
-  </ul>`;
+    </li>`)}</ul>`;
 
 /** Asks before a call that can change something: what, for whom, and with which arguments. */
 function Question({ name, annotations, value, getting, refused, yes, no }) {

@@ -1,5 +1,6 @@
 // What a draft is as text, what it changes in the file, and the bar that saves it.
 
+import { mostOf } from "./call-list.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, plural, saving, timeOfDay } from "./format.js";
 import { Confirm, Copy, Problem } from "./parts.js";
@@ -9,16 +10,15 @@ import { toolKey } from "./tool.js";
 import { clientLinks } from "./who.js";
 
 /** What the draft changes, and the variant as YAML. */
-export function DraftTexts({ answer, isChanged, isPending, status, callers, experiments, catalog, parent }) {
-  if (!answer) return html`<p class="note">Counting …</p>`;
+export function DraftTexts({ answer, calls, error, isChanged, isPending, status, callers, experiments, catalog, parent }) {
+  if (!answer) return html`<p class="note">${error ? "It cannot be counted: see the error below." : "Counting …"}</p>`;
   const why = isChanged && !isPending && answer.unsavable;
   const leaving = isChanged ? callers.filter(({ leaves }) => leaves) : [];
   const ofArm = ({ name }) => html`<p class="problem">It is an arm of the experiment <${Name} value=${name} limit=${60} />: what was counted so far is of another list.</p>`;
-  return html`${experiments.map(ofArm)}${leaving.length > 0 && html`<p class="problem">A rule is asked before an experiment, so these leave theirs: ${clientLinks(leaving)}</p>`}${isChanged && html`<${ToolChanges} ...${{ answer, catalog, parent }} /><${Stay} callers=${callers} />${costs(callers, answer.tokens, catalog.variants)}`}
+  return html`${experiments.map(ofArm)}${leaving.length > 0 && html`<p class="problem">A rule is asked before an experiment, so these leave theirs: ${clientLinks(leaving)}</p>`}${isChanged && html`<${ToolChanges} ...${{ answer, catalog, parent }} /><${Stay} callers=${callers} />${costs(callers, answer, catalog.variants, calls)}`}
     <div class="sides texts">
       <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? answer.diff : ""} ...${{ isPending }} isDiff />
-      <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} />
-    </div>
+      <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} /></div>
     ${why && html`<p class="note">This page cannot write it: <${LongText} value=${why} isSentence />. The difference is that of the entry.</p>`}
     ${status && !status.writes && html`<p class="note">To save drafts from this page, write <code>admin-writes: on</code> into the configuration and start Vary again.</p>`}`;
 }
@@ -28,15 +28,21 @@ function ToolChanges({ answer, catalog, parent }) {
   const before = new Map(catalog.tools.map((it) => [toolKey(it), it.variants[parent?.id]]));
   const kindOf = ({ shown, tokens }, was) => (was ? (shown === null ? "hides" : shown !== was.name ? "renames" : tokens !== was.tokens && "changes") : shown !== null && "lists");
   const kinds = Object.groupBy(answer.tools, (it) => kindOf(it, before.get(toolKey(it))));
-  const one = (it, at) => html`${at > 0 && ", "}<code><${Name} value=${before.get(toolKey(it))?.name ?? it.shown} limit=${48} /></code>`;
-  const all = (kind) => kinds[kind] && html`<p>It <strong>${kind}</strong> <${FirstTen} all=${kinds[kind]} show=${(some) => some.map(one)} />.</p>`;
+  const one = (kind) => (it, at) => html`${at > 0 && ", "}<code><${Name} value=${before.get(toolKey(it))?.name ?? it.shown} limit=${48} /></code>
+    ${kind === "renames" && html` to <code><${Name} value=${it.shown} limit=${48} /></code>`}`;
+  const all = (kind) => kinds[kind] && html`<p>It <strong>${kind}</strong> <${FirstTen} all=${kinds[kind]} show=${(some) => some.map(one(kind))} />.</p>`;
   return ["hides", "lists", "renames", "changes"].map(all);
 }
 
-/** What the callers who come to the draft read in their variant, and in the draft. */
-function costs(callers, tokens, variants) {
+/** What the callers who come to the draft read in their variant, and in the draft, and which of the tools that they called it hides. */
+function costs(callers, { tokens, tools }, variants, calls) {
+  const hidden = new Set(tools.filter(({ shown }) => shown === null).map(toolKey));
+  const isLost = (it) => !it.isUnknownTool && it.outcome !== "denied" && hidden.has(toolKey({ server: it.server, name: it.upstreamName ?? it.target }));
+  const lost = ({ client, principal }) => mostOf(calls.filter((it) => it.client?.name === client.name && it.principal === principal && isLost(it)),
+    (it) => it.target, (tool) => ({ client: client.name, person: principal, tool }));
   const tokensOf = ({ now }) => variants.find(({ id }) => id === now.variant)?.tokens;
-  const one = (it) => html`<p>${clientLinks([it])}: from ${count(tokensOf(it))} tokens of <${Name} value=${it.now.variant} limit=${40} /> to ${count(tokens)}, ${saving(tokens, tokensOf(it))}</p>`;
+  const one = (it) => html`<p>${clientLinks([it])}: from ${count(tokensOf(it))} tokens of <${Name} value=${it.now.variant} limit=${40} /> to ${count(tokens)}, ${saving(tokens, tokensOf(it))}
+    ${lost(it) !== "–" && html`; <strong class="bad">hides what it called lately:</strong> ${lost(it)}`}</p>`;
   return html`<${FirstTen} all=${callers.filter((it) => !it.stays && tokensOf(it))} show=${(some) => some.map(one)} />`;
 }
 
@@ -77,13 +83,15 @@ export function DraftBar({ children, draft, isChanged, unready, error, callers }
       <${FirstTen} all=${answer?.warnings ?? []} show=${(some) => some.map((it) => html`<p class="problem"><${LongText} value=${it} isSentence /></p>`)} />
       ${isAsking && !unready && isEmpty && html`<${Confirm} title="Save a variant without tools?" button="Save it" yes=${draft.save}
         no=${() => ask(false)}>Its clients get none of the servers’ tools.<//>`}
-      ${error && html`<${Problem} what=${error.status === 400 ? "This is not a valid variant." : "The draft cannot be checked."} error=${error} />`}
+      ${error && html`<${Problem} what=${error.status !== 400 ? "The draft cannot be checked." : isElsewhere(error, draft.state.id) ? "Another part of the file is wrong." : "This is not a valid variant."} error=${error} />`}
       ${unread && html`<${Problem} what="The file cannot be read again." error=${unread} />`}
       ${unwritten && html`<${Problem} what="Nothing is written." error=${unwritten} />`}
       <div role="status">${isWriting && "Writing …"}${outcome && html`<${Outcome} ...${{ ...outcome, callers }} />`}</div>
-    </div>
-  </div>`;
+    </div></div>`;
 }
+
+/** Whether an error is of another variant. */
+const isElsewhere = ({ message }, id) => message.startsWith("`variants.") && !message.startsWith(`\`variants.${id}`);
 
 /** What the reload said of a file that was written. */
 function Outcome({ title, isUsed, lines, client, callers }) {
@@ -116,10 +124,8 @@ class CopyText extends Component {
     return html`<section>
       <h3>${title}</h3>
       <div class="definition code" tabindex="0" role="region" aria-label=${title}>
-        <bdi class="block" dir="ltr" ref=${this.box}>${lines}</bdi>
-      </div>
-      <${Copy} ...${{ button, text, box: this.box }} />
-    </section>`;
+        <bdi class="block" dir="ltr" ref=${this.box}>${lines}</bdi></div>
+      <${Copy} ...${{ button, text, box: this.box }} /></section>`;
   }
 }
 

@@ -91,6 +91,5 @@ function Argument({ argument, known, panel }) {
       <input value=${one.name ?? ""} placeholder=${plain(name, 60)} spellcheck=${false} autocomplete="off" onInput=${text("name")} />
     </label>
     <${CheckBox} checked=${one.hidden === true} onChange=${(event) => panel.setArgument(argument, { hidden: event.target.checked || undefined })}>hidden<//>
-    <${Wrong} id=${id} problem=${problem} />
-  </fieldset>`;
+    <${Wrong} id=${id} problem=${problem} /></fieldset>`;
 }

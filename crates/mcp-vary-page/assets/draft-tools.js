@@ -79,8 +79,7 @@ function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only })
         <button type="button" disabled=${shown === 0 || isAll} onClick=${only}>Only these ${isAll ? "" : count(shown)}</button>
         <button type="button" disabled=${shown === 0} onClick=${hide}>Hide ${isAll ? "all" : count(shown)}</button>
         <button type="button" disabled=${shown === 0} onClick=${list}>List ${isAll ? "all" : count(shown)}</button>
-      </div>
-    </div>
+      </div></div>
     <p class="note">Check what is listed. Choose a name to change it, its description and arguments.</p>`;
 }
 

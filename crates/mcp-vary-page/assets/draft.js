@@ -39,9 +39,10 @@ export class Draft extends Component {
 
   async start() {
     try {
-      const [catalog, { experiments = [] }] = await Promise.all([get("/api/catalog"), get("/api/experiments").catch(() => ({}))]);
+      const paths = ["/api/catalog", "/api/last-calls"];
+      const [catalog, { calls }, { experiments = [] }] = await Promise.all([...paths.map((it) => get(it)), get("/api/experiments").catch(() => ({}))]);
       catalog.variants.forEach((it) => created.delete(it.id));
-      this.setState({ catalog, experiments });
+      this.setState({ catalog, calls, experiments });
       if (this.id() === this.state.id) await this.read(this.id());
     } catch (error) {
       this.fail(error);
@@ -296,7 +297,7 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params, status }, { catalog, experiments, id, value, saved, clients, error, answer, isPending }) {
+  render({ params, status }, { catalog, calls, experiments, id, value, saved, clients, error, answer, isPending }) {
     if (catalog?.variants.length === 0) return VARIANTS_OFF;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
@@ -312,9 +313,8 @@ export class Draft extends Component {
           <${Step} number="2" title="Tools">${this.renderTools(compared, tool, row, isOfTool && error)}<//>
           <${Step} number="3" title="Clients">
             <${Clients} text=${clients} seen=${status?.clients ?? []} callers=${callers} set=${(text) => this.change(value, text)} />
-          <//>
-        </div>
-        <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, isPending, status, ...compared, callers }} experiments=${changed} catalog=${catalog} /><//>
+          <//></div>
+        <${Step} number="4" title="Review"><${DraftTexts} ...${{ answer, calls, error, isPending, status, ...compared, callers }} experiments=${changed} catalog=${catalog} /><//>
       </div>
       ${this.renderBar(compared, callers, isOfTool ? null : error)}`;
   }
@@ -333,8 +333,7 @@ export class Draft extends Component {
     const now = answer && !isPending && !error ? plural(answer.tokens, "token") : "…";
     return html`<div class="choices">
         <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
-        <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} />
-      </div>
+        <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} /></div>
       <label class="field wide-field">Description
         <input value=${value.description ?? ""} placeholder="for whom or what it is" autocomplete="off"
           onInput=${(event) => this.change({ ...value, description: event.target.value || undefined })} />
@@ -433,14 +432,16 @@ const Step = ({ number, title, children }) =>
 function Start({ ids, id, create }) {
   const submit = (event) => {
     event.preventDefault();
-    create(event.target.elements.id.value.trim());
+    const field = event.target.elements.id;
+    field.setCustomValidity(ids.includes(field.value.trim()) ? "There is a variant of this name already." : "");
+    if (!field.reportValidity()) return;
+    create(field.value.trim());
     event.target.reset();
   };
-  return html`<${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, `${plain(it, 40)}${isNew(it) ? " (draft)" : ""}`])} onChange=${(variant) => replace({ variant })} />
+  return html`<${Choice} label="Variant" value=${id} options=${ids.map((it) => [it, `${plain(it, 40)}${isNew(it) ? " (draft)" : drafts.has(it) ? " (changed)" : ""}`])} onChange=${(variant) => replace({ variant })} />
     <form class="buttons" onSubmit=${submit}>
-      <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
-      <button>Draft a copy</button>
-    </form>`;
+      <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" onInput=${({ target }) => target.setCustomValidity("")} /></label>
+      <button>Draft a copy</button></form>`;
 }
 
 /** The clients that made calls, to choose one for which Vary suggests a variant; in an order in which none moves. */
@@ -448,8 +449,7 @@ function Suggest({ clients, suggest }) {
   const names = [...new Set(clients.filter(({ calls }) => calls > 0).map(({ client }) => client.name))].filter(Boolean).sort();
   return names.length > 0 && html`<form class="buttons" onSubmit=${suggest}>
     <${Choice} label="or suggest one from what a client called" name="client" options=${names.map((it) => [it, plain(it, 40)])} />
-    <button>Suggest a variant</button>
-  </form>`;
+    <button>Suggest a variant</button></form>`;
 }
 
 /** Boxes for names, of which some are chosen. */
@@ -491,7 +491,6 @@ class Whole extends Component {
       <summary>All its settings, as JSON</summary>
       <${JsonField} text=${isTyped ? text : JSON.stringify(value, null, 2)} problem=${error?.message} changed=${this.typed}>
         such as <code>features</code>, <code>result</code> and <code>hints</code>
-      <//>
-    </details>`;
+      <//></details>`;
   }
 }

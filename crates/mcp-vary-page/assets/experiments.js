@@ -21,11 +21,11 @@ export class Experiments extends Polled {
   render({ status }, { answer, calls, error }) {
     if (!answer) return html`<${Pending} what="experiments" error=${error} />`;
     const { experiments } = answer;
-    const { clients = [], people = [] } = status ?? {};
+    const { clients = [], people = [], keys = [] } = status ?? {};
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       ${experiments.length === 0 && NONE}
-      ${experiments.map((experiment) => html`<${Experiment} key=${experiment.name} experiment=${{ ...experiment, calls }} ...${{ clients, people }} />`)}
+      ${experiments.map((experiment) => html`<${Experiment} key=${experiment.name} experiment=${{ ...experiment, calls, keys }} ...${{ clients, people }} />`)}
     `;
   }
 }
@@ -55,7 +55,8 @@ function Experiment({ experiment, clients, people }) {
   // An arm can be too small for what its numbers would say of chance.
   const small = comparisons.filter((it) => it.verdict === "too-few").map((it) => it.variant);
   // Of two arms, the heading names both.
-  const shown = (cells) => cells.filter((_, at) => at !== 1 || another !== undefined);
+  const areSmall = comparisons.every((it) => small.includes(it.variant));
+  const shown = (cells) => cells.filter((_, at) => (at !== 1 || another !== undefined) && (at < 5 || !areSmall));
   return html`<section>
     <h2><${Name} value=${name} /></h2>
     <p class="note">
@@ -77,11 +78,8 @@ function Experiment({ experiment, clients, people }) {
       <div>
         <h3>Taking part: ${units(size, experiment)}${!isShared && ` since ${moment(first.at)}`}</h3>
         <${Arms} experiment=${experiment} />
-        <${Clients} ...${{ clients, arms, name }} />
-      </div>
-    </div>
-    <${History} experiment=${experiment} />
-  </section>`;
+        <${Clients} ...${{ clients, arms, name }} /></div></div>
+    <${History} experiment=${experiment} /></section>`;
 }
 
 /** The size of each arm, and what counts in it. */
@@ -103,8 +101,7 @@ const TERMS = html`<details>
     Beneath each value is its 95 % interval. <code>invalid-arguments</code>: arguments that were refused, and tools that are not listed or
     ${" "}denied. <code>repaired</code>: other arguments worked within a minute. <code>p</code>: how probable such a difference is by chance.
     ${" "}<code>power</code>: how probable it is to find one of the size in <code>effect</code>, if there is one.
-  </p>
-</details>`;
+  </p></details>`;
 
 /** Whom an arm counts: people by their credentials, others by their sessions. */
 function unitsOf({ anonymous, hasAuth }, isOne = false) {
@@ -193,7 +190,7 @@ function drawbacks({ comparisons, calls }, { variant, metric, verdict }) {
 
 /** Whether one may stop, or how long to wait. The pace is that of the later half: many were there at the start. */
 function adviceOf(experiment, compared, people) {
-  const { arms, history, fewest, anonymous } = experiment;
+  const { arms, history, fewest, anonymous, hasAuth, keys } = experiment;
   if (isDecided(compared)) {
     const findings = compared.map((it, at) => html`${at > 0 && "; "}${plain(it.variant, 40)} ${FINDINGS[it.verdict]}${drawbacks(experiment, it)}`);
     return html`<strong>You may stop:</strong> ${findings}.`;
@@ -205,6 +202,10 @@ function adviceOf(experiment, compared, people) {
   const now = Date.now() / 1000;
   const from = history.findLast(({ at }) => at <= (history[0].at + now) / 2) ?? history[0];
   const [span, joined] = [now - from.at, Math.round(size - sizeOf(from.arms))];
+  const areKeys = hasAuth && !anonymous && people.every(({ person }) => keys.includes(person));
+  if (areKeys && keys.length > 0 && keys.length < need) {
+    return `With ${plural(keys.length, "key")} it cannot end: it needs about ${units(need, experiment)}. Make more keys, or end it and choose another metric.`;
+  }
   const wait = `Wait for about ${count(more)} more ${unitsOf(experiment, more === 1)}`;
   if (span < LEAST_SPAN) return `${wait}.`;
   if (joined > 0) return `${wait} (at this pace ${plural(Math.max(1, Math.round((more * span) / joined / 86_400)), "day")}).`;

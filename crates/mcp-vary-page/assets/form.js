@@ -146,7 +146,7 @@ function readArgument(argument, texts, problems) {
 const hasText = ({ at, members }, texts) => (members.length > 0 ? members.some((it) => hasText(it, texts)) : !!texts.get(at));
 
 /** The key of the text that is all arguments as JSON. No argument has it, since places are strings. */
-const AS_JSON = Symbol("all arguments as JSON");
+export const AS_JSON = Symbol("all arguments as JSON");
 
 /** The fields of a schema. `texts` and `problems` are maps by the places of arguments; `changed` gets the next texts. */
 export class SchemaForm extends Component {
@@ -167,8 +167,7 @@ export class SchemaForm extends Component {
     const { true: required = [], false: optional = [] } = Object.groupBy(all, (it) => it.isRequired);
     const folded = optional.length > 8 && html`<details open=${optional.some((it) => hasProblem(it, problems))}>
       <summary>${plural(optional.length, "argument")} that can be left out</summary>
-      <div class="fields">${optional.map(field)}</div>
-    </details>`;
+      <div class="fields">${optional.map(field)}</div></details>`;
     const fields = html`<div class="fields">${(folded ? required : all).map(field)}</div>${folded}`;
     return html`
       ${isJson && html`<${JsonField} text=${texts.get(AS_JSON)} problem=${problems.get(AS_JSON)} changed=${(text) => this.set(AS_JSON, text)}>arguments, as JSON<//>`}
@@ -187,8 +186,7 @@ export const describedBy = (id, problem) => ({ "aria-invalid": problem ? "true" 
 export const JsonField = ({ text, problem, changed, children }) => html`<label class="field json"><span>${children}</span>
   <textarea name="arguments" rows="10" value=${text} spellcheck=${false} ...${describedBy("wrong-json", problem)}
     onInput=${(event) => changed(event.target.value)}></textarea>
-  <${Wrong} id="wrong-json" problem=${problem} />
-</label>`;
+  <${Wrong} id="wrong-json" problem=${problem} /></label>`;
 
 const hasProblem = ({ at, members }, problems) => problems.has(at) || members.some((it) => hasProblem(it, problems));
 

@@ -160,15 +160,12 @@ export class Grid extends Component {
         <tbody>
           <${Space} rows=${first} columns=${columns.length} height=${this.rowHeight} />
           ${rows.slice(first, end).map((row, at) => this.renderRow(row, first + at, entry))}
-          <${Space} rows=${rows.length - end} columns=${columns.length} height=${this.rowHeight} />
-        </tbody>
+          <${Space} rows=${rows.length - end} columns=${columns.length} height=${this.rowHeight} /></tbody>
         ${foot.length > 0 && html`<tfoot>
           ${foot.map(([name, ...cells], at) => html`<tr aria-rowindex=${rows.length + 2 + at}>
             <th scope="row">${name}</th>${cells.map((cell, index) => html`<td class=${columns[index + 1].kind}>${cell}</td>`)}
-          </tr>`)}
-        </tfoot>`}
-      </table>
-    </div>`;
+          </tr>`)}</tfoot>`}
+      </table></div>`;
   }
 }
 

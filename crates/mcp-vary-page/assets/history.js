@@ -43,9 +43,8 @@ function Chart({ arm: { variant, points }, metric, range: { least, most } }) {
     <svg role="img" aria-label=${label} viewBox=${`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none">
       <polygon class="interval" points=${[...line("from"), ...line("to").reverse()].join(" ")} />
       <line class="zero" x1="0" x2=${width} y1=${y(0)} y2=${y(0)} />
-      <polyline class="difference" points=${line("value").join(" ")} />
-    </svg>
-    <span class="most faint">${signed(metric, most)}</span>
+      <polyline class="difference" points=${line("value").join(" ")} /></svg>
+    <span class="most faint">${signed(metric, most)}; dashed: no difference</span>
     <span class="least faint">${signed(metric, least)}</span>
     <span class="times faint"><span>${moment(first.at)}</span><span>${moment(last.at)}</span></span>
   </figure>`;

@@ -25,13 +25,10 @@ export class Now extends Component {
         <div class="aside">
           <${Servers} status=${status} since=${since} />
           <${Clients} ...${{ status, since }} />
-          ${status.people?.length > 0 && html`<${People} ...${{ status, since }} />`}
-        </div>
+          ${status.people?.length > 0 && html`<${People} ...${{ status, since }} />`}</div>
         <div>
           <${Savings} savings=${status.savings} since=${since} />
-          <${Counts} status=${status} />
-        </div>
-      </div>
+          <${Counts} status=${status} /></div></div>
     `;
   }
 }
@@ -44,11 +41,10 @@ function Tiles({ status }) {
   const [lastMinute, failed, latest] = [{ minutes: "1" }, { outcome: "error" }, log.calls && callsWith({ minutes: "1" }).length];
   const number = (number, filters, what) => html`<${CallCount} ...${{ number, filters, what }} />`;
   return html`<dl class="tiles">
-    <div><dt>servers up now</dt><dd class=${up < servers.length ? "bad" : ""}>${count(up)} of ${count(servers.length)}</dd></div>
+    <div><dt>servers up now</dt><dd>${up < servers.length ? html`<a class="bad" href=${link("review")}>${count(up)} of ${count(servers.length)}</a>` : `${count(up)} of ${count(servers.length)}`}</dd></div>
     <div><dt>calls in the last minute</dt><dd>${number(latest, lastMinute, "calls of the last minute")}${latest >= MOST_CALLS && " or more"}</dd></div>
     <div><dt>calls failed ${since}</dt><dd>${number(total(failuresWith(status, failed)), failed, `errors ${since}`)} of ${count(log.calls && (log.calls[0]?.id ?? 0))}</dd></div>
-    <div><dt>tokens saved ${since}</dt><dd>${count(saved(savings.total))}</dd></div>
-  </dl>`;
+    <div><dt>tokens saved ${since}</dt><dd>${count(saved(savings.total))}</dd></div></dl>`;
 }
 
 /** In the order of the names, so that no row moves as calls come. */

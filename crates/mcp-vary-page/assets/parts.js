@@ -67,8 +67,7 @@ export function PlainTable({ label, columns, rows }) {
     <table class="plain">
       <thead><tr>${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${nameOf(name)}</th>`)}</tr></thead>
       <tbody>${rows.slice(0, isWhole ? rows.length : FIRST_ROWS).map((cells) => html`<tr>${cells.map(cellOf)}</tr>`)}</tbody>
-    </table>
-  </div>`;
+    </table></div>`;
   return html`<${Folded} isLong=${rows.length > FIRST_ROWS + 2} all=${rows.length}>${show}<//>`;
 }
 
@@ -87,8 +86,7 @@ export const Filter = ({ label, value, onChange, hint }) => html`<label class="f
 export const Choice = ({ label, name, value, options, onChange }) => html`<label class="field">${label}
   <select name=${name} onChange=${(event) => onChange?.(event.target.value)}>
     ${options.map(([id, text]) => html`<option key=${id} value=${id} selected=${id === value}>${text}</option>`)}
-  </select>
-</label>`;
+  </select></label>`;
 
 /** A box to check, and what that means. */
 export const CheckBox = ({ children, ...properties }) => html`<label class="choice"><input type="checkbox" ...${properties} />${children}</label>`;
@@ -128,9 +126,7 @@ export class Confirm extends Component {
       <p>${children}</p>
       <p class="buttons">
         <button type="button" class="main" onClick=${yes}>${button}</button>
-        <button type="button" onClick=${no}>Cancel</button>
-      </p>
-    </section>`;
+        <button type="button" onClick=${no}>Cancel</button></p></section>`;
   }
 }
 
@@ -148,8 +144,7 @@ export class Panel extends Component {
     return html`<section class=${`panel ${kind}`} aria-labelledby=${id} onKeyDown=${(event) => event.key === "Escape" && close()}>
       <header>
         <${level} id=${id} tabindex="-1" ref=${this.heading}>${title}</${level}>
-        <button type="button" onClick=${close}>Close</button>
-      </header>
+        <button type="button" onClick=${close}>Close</button></header>
       ${children}
     </section>`;
   }

@@ -44,8 +44,7 @@ export class Results extends Component {
       <${Figures} ...${{ clients, results, compared }} />
       <div class="cards">
         ${results.map((it, index) => html`<${Card} key=${index} id=${`result-${index}`} answer=${it} compared=${compared} isCompared=${it === compared} />`)}
-      </div>
-    </section>`;
+      </div></section>`;
   }
 }
 
@@ -89,6 +88,9 @@ function Verdict({ results, compared }) {
   if (same.includes(false)) return html`<p class="verdict">The server’s answers differ, so the tokens cannot be compared.</p>`;
   const [least, most] = [Math.min, Math.max].map((best) => best(...all.map(({ tokens }) => tokens)));
   const what = !same.includes(null) && ": the same answer";
+  if (!what && least !== most && all.every(({ variant }) => variant === compared.variant)) {
+    return html`<p class="verdict">All get <${Name} value=${compared.variant} limit=${60} />, so what differs is what the server answered.</p>`;
+  }
   if (least === most) return html`<p class="verdict">All ${plural(all.length, "client")} get ${plural(least, "token")}${what}.</p>`;
   const of = (tokens) => html`<${Name} value=${all.find((it) => it.tokens === tokens).name} limit=${60} /> gets ${count(tokens)}`;
   return html`<p class="verdict">${of(least)} tokens, ${saving(least, most)}: ${of(most)}${what}.</p>`;
@@ -185,8 +187,7 @@ function Part({ name, text, before, of }) {
   return html`<h4>${title}${" "}<span class="mark">${relation}</span></h4>
     <div class=${`definition code ${name === "isError" ? "bad" : ""}`} tabindex="0" role="region"
       aria-label=${`${plain(name)} for ${plain(of)}`}>
-      <${Folded} isLong=${isLong} all=${`${count(text.length)} characters`}>${show}<//>
-    </div>`;
+      <${Folded} isLong=${isLong} all=${`${count(text.length)} characters`}>${show}<//></div>`;
 }
 
 /** The differences to the other text, if that is alike, and how the two relate in words. */

@@ -197,7 +197,9 @@ function whyUnlisted(target, calls, { tools, byWords }, meant) {
 function isNear(one, other) {
   const begin = other.slice(0, other.indexOf("_") + 1);
   const [a, b] = [one, other].map((it) => (one.startsWith(begin) ? it.slice(begin.length) : it));
-  return likeness(diff(a, b, (text) => [...text]), a, b) >= 0.75;
+  const alike = (a, b, least) => likeness(diff(a, b, (text) => [...text]), a, b) >= least;
+  // `list_issues` is not what is meant by `get_issues`.
+  return alike(a, b, 0.75) && alike(...[a, b].map((it) => it.split(/[_.-]/)[0]), 0.6);
 }
 
 /** The words of a name, in whatever order they are. */

@@ -110,14 +110,12 @@ function ServerProblem({ server, retry, status, tried }) {
       ${(sentences.length > 0 ? sentences : [`is ${state}`]).map((it) => html`<div><strong><${Name} value=${name} /></strong> ${it}</div>`)}
       ${missed.length > 0 && html`<div>${plural(total(missed), "call")} did not reach it (<a href=${link("now", { server: name, outcome: "error" })}>show them</a>), of ${callerLinks(missed)}; the last one at ${timeOfDay(lastOf(missed))}</div>`}
       ${mayBe.length > 0 && html`<div><a href=${link("now", itsName)}>${plural(total(mayBe), "call")}</a> of names that no server lists now may have meant it</div>`}
-      ${tried?.error && html`<${Problem} what="It was not tried." error=${tried.error} />`}
-    </div>
+      ${tried?.error && html`<${Problem} what="It was not tried." error=${tried.error} />`}</div>
     ${(state === "down" || tried) &&
     html`<div class="try">
       ${state === "down" && retry && html`<button type="button" aria-label=${`Try now: ${plain(name, 40)}`} onClick=${() => retry(server)}>Try now</button>`}
       <div role="status">${tried && !tried.error && outcomeOfTry(server, tried)}</div>
-      ${nextAttempt > 0 && !isTrying(server, tried) && `next attempt in ${nextAttempt}\u00A0s`}
-    </div>`}
+      ${nextAttempt > 0 && !isTrying(server, tried) && `next attempt in ${nextAttempt}\u00A0s`}</div>`}
     ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}
   </li>`;
 }

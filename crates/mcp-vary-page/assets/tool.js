@@ -40,8 +40,7 @@ export class ToolPanel extends Component {
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && html`, ${effectOf(row)}, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
-        <a href=${link("calls", { tool: toolKey(tool) })}>call it as several clients</a>
-      </p>
+        <a href=${link("calls", { tool: toolKey(tool) })}>call it as several clients</a></p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
       <h3>Who may call it</h3>
       <${MayCall} key=${`${callers.callers.length} ${callers.keys.length}`} ...${{ tool, ...callers }} />
@@ -127,18 +126,20 @@ function Comparison({ definitions, catalog, params }) {
       <${Choice} label="Compare" value=${variant} options=${ids} onChange=${(variant) => replace({ variant })} />
       <${Choice} label="with" value=${against} options=${[[SERVER, "the server’s original"], ...ids]} onChange=${(against) => replace({ against })} />
     </div>
-    <${Members} before=${before} after=${definitions.variants[variant]} />`;
+    <${Members} before=${before} after=${definitions.variants[variant]} isWhole />`;
 }
 
-/** The members in which two definitions differ, and the names of the others. */
-export function Members({ before, after }) {
+/** The members in which two definitions differ, and the names of the others, or if the view `isWhole` these, too. */
+export function Members({ before, after, isWhole = false }) {
   const names = [...new Set(["name", "title", "description", "inputSchema", ...Object.keys(before), ...Object.keys(after)])];
   const present = names.filter((name) => Object.hasOwn(before, name) || Object.hasOwn(after, name));
   const isSame = (name) => asText(member(before, name)) === asText(member(after, name));
   const same = present.filter(isSame);
-  if (same.length === present.length) return html`<p class="empty">The two definitions are the same.</p>`;
-  return html`${present.filter((name) => !isSame(name)).map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`)}
-    <p class="note">The same in both: <${LongText} value=${same.join(", ") || "nothing"} limit=${200} /></p>`;
+  const texts = (names) => names.map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`);
+  const isEqual = same.length === present.length;
+  return html`${texts(present.filter((name) => !isSame(name)))}
+    ${isEqual ? html`<p class="empty">The two definitions are the same.</p>` : html`<p class="note">The same in both: <${LongText} value=${same.join(", ") || "nothing"} limit=${200} /></p>`}
+    ${isWhole && texts(same)}`;
 }
 
 /** A member of a definition. Servers choose the names, also those that each object inherits. */
@@ -148,8 +149,7 @@ function Member({ name, before, after }) {
   const kind = typeof (before ?? after) === "string" ? "" : "code";
   return html`<h3><${Name} value=${name} /></h3>
     <div class=${`definition ${kind}`} tabindex="0" role="region" aria-label=${`${plain(name)}, what differs`}>
-      <${Diff} before=${asText(before)} after=${asText(after)} />
-    </div>`;
+      <${Diff} before=${asText(before)} after=${asText(after)} /></div>`;
 }
 
 const asText = (value = "") => (typeof value === "string" ? value : JSON.stringify(value, null, 2));

@@ -38,15 +38,14 @@ export class Variants extends Polled {
         <h2 id="matrix">Tools of each variant, in tokens</h2>
         <${Choices} ...${{ catalog, params }} />
         <div class=${tool ? "split" : ""} style=${{ "--longest": longest(catalog.tools.map((it) => clientName(it) + (params.get("sort") ? it.server : ""))) }}>
-          <${Matrix} ...${{ catalog, params, tool, grid: this.grid }} />
+          <${Matrix} ...${{ catalog, params, tool, grid: this.grid }} calls=${Map.groupBy(calls, ({ server, upstreamName, target }) => toolKey({ server, name: upstreamName ?? target }))} />
           ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, keys, links: clientLinks, close: this.close }} />`}
         </div>
         <p class="note">Choose a tool for its texts and who may call it: access rules can hide more than variants do.</p>
       </section>
       <div class="sides">
         <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
-        ${status && html`<${Uses} ...${{ catalog, clients, callers }} />`}
-      </div>`;
+        ${status && html`<${Uses} ...${{ catalog, clients, callers }} />`}</div>`;
   }
 }
 
@@ -65,7 +64,8 @@ function Uses({ catalog, clients, callers }) {
 export const draftLink = (id) => html`<a href=${link("draft", { variant: id })} title=${`${plain(id)}: draft it`}><${Name} value=${id} limit=${40} /></a>`;
 
 function Choices({ catalog, params }) {
-  const orders = catalog.variants.map(({ id }) => [id, `most saved by ${plain(id, 40)}`]);
+  const others = catalog.variants.filter(({ id }) => id !== catalog.baseline);
+  const orders = [[".tokens", "most tokens first"], [".calls", "least called lately first"], ...others.map(({ id }) => [id, `most saved by ${plain(id, 40)}`])];
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     <${ServerChoice} ...${{ catalog, params }} />
@@ -79,8 +79,9 @@ export function ServerChoice({ catalog, params }) {
   return html`<${Choice} label="Server" value=${params.get("server") ?? ""} ...${{ options }} onChange=${(server) => replace({ server })} />`;
 }
 
-function Matrix({ catalog, params, tool, grid }) {
-  const rows = matrixRows(catalog, params);
+function Matrix({ catalog, params, tool, grid, calls }) {
+  const callsOf = (tool) => calls.get(toolKey(tool))?.length ?? 0;
+  const rows = matrixRows(catalog, params, callsOf);
   const empty = catalog.tools.length === 0 ? "The servers list no tools yet. “Now” says which are up." : "No tool matches. Clear the filter, or choose all servers.";
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   const columns = [
@@ -96,7 +97,7 @@ function Matrix({ catalog, params, tool, grid }) {
   const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
   const selected = (row, column) => isOpen(row) && (column.variant ?? "") === (params.get("variant") ?? "");
   return html`<${Grid} handle=${grid} label="Tools of each variant" ...${{ columns, rows, open, selected }}
-    cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools))}
+    cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools && (params.get("sort") === ".calls" ? `${row.server}, ${plural(callsOf(row), "call")}` : row.server)))}
     foot=${foot(catalog)} />`;
 }
 
@@ -110,8 +111,8 @@ function widthOf({ tools }, id) {
   return most > 0 ? `calc(${Math.min(most, 30)} * 0.86ch + 8rem)` : null;
 }
 
-/** A row for each server with its sums, then its tools unless they are folded; or all tools, first those of which `sort` saves most. */
-function matrixRows(catalog, params) {
+/** A row for each server with its sums, then its tools unless they are folded; or all tools, in the order of `sort`. */
+function matrixRows(catalog, params, callsOf) {
   const matches = matcher(params.get("q") ?? "");
   const server = params.get("server");
   // A tool is found by each name that it has.
@@ -119,9 +120,10 @@ function matrixRows(catalog, params) {
   const canFold = catalog.tools.length > MOST_UNFOLDED && catalog.servers.length > 1 && !params.get("q");
   const servers = catalog.servers.filter((it) => !server || canFold || it === server);
   const sort = params.get("sort");
-  if (catalog.variants.some(({ id }) => id === sort)) {
+  if (sort?.startsWith(".") || catalog.variants.some(({ id }) => id === sort)) {
     const sorted = catalog.tools.filter((tool) => (!server || tool.server === server) && isShown(tool));
-    return sorted.sort((a, b) => saved(b, sort) - saved(a, sort));
+    const order = { ".tokens": (a, b) => b.tokens - a.tokens, ".calls": (a, b) => callsOf(a) - callsOf(b) || b.tokens - a.tokens };
+    return sorted.sort(order[sort] ?? ((a, b) => saved(b, sort) - saved(a, sort)));
   }
   const groups = servers.map((it) => [it, catalog.tools.filter((tool) => tool.server === it && isShown(tool))]);
   if (!server) groups.push([undefined, catalog.own.filter(isShown)]);
@@ -155,16 +157,15 @@ function groupCell({ server, tools, isFolded }, { id, variant }) {
 /** A number of tokens, and how much that differs from the original. */
 const tokensCell = (tokens, original, marked, kind = "") => html`<span class="shown">
   <span class="marks">${marked}</span><span class=${`tokens ${kind}`}>${count(tokens)}</span>
-  <span class="saved faint">${isMuch(tokens, original) && saving(tokens, original)}</span>
-</span>`;
+  <span class="saved faint">${isMuch(tokens, original) && saving(tokens, original)}</span></span>`;
 
 /** Whether a difference to the original is shown. */
 const isMuch = (tokens, original) => original > 0 && Math.abs(tokens / original - 1) >= 0.05;
 
 const hiddenCell = (server) => html`<span class="hidden-tool">${server === undefined ? "–" : "hidden"}</span>`;
 
-function toolCell(row, column, namesServer) {
-  const ofServer = namesServer && html` <span class="faint"><${Name} value=${row.server} limit=${32} /></span>`;
+function toolCell(row, column, beside) {
+  const ofServer = beside && html` <span class="faint"><${Name} value=${beside} limit=${48} /></span>`;
   if (column.id === "tool") return html`<${Name} value=${clientName(row)} />${ofServer}`;
   if (column.id === "server") return count(row.tokens);
   const shown = row.variants[column.variant];

@@ -107,14 +107,12 @@ export class Who extends Component {
         <div class="choices"><${Choices} ...${{ params, keys, person: text("key") }} /></div>
         <details class="question" open=${!!error}>
           <summary>All that the client sends</summary>
-          <${Form} key=${asked({ params, status })} ...${{ params, text }} />
-        </details>
-      </section>
+          <${Form} key=${asked({ params, status })} ...${{ params, text }} /></details></section>
       ${params.get("tool") && tools && callers && html`<${AskedTools} text=${params.get("tool")} ...${{ tools, callers, keys, failed }} />`}
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
-      ${!params.get("initialize") && !error && callers && html`<${Seen} callers=${callers} person=${text("key")} />`}
+      ${!params.get("initialize") && !error && callers && html`<div class="review"><${Seen} callers=${callers} person=${text("key")} /></div>`}
       ${answer?.lacksCredential && html`${refusal(keys)}<${Recorded} ...${{ answer, params }} />`}
-      ${answer && !answer.lacksCredential && html`<${Answer} ...${{ answer, params }} />`}`;
+      ${answer && !answer.lacksCredential && html`<${Answer} ...${{ answer, params }} down=${(status?.servers ?? []).filter(({ state }) => state === "down").map(({ name }) => name)} />`}`;
   }
 }
 
@@ -219,7 +217,7 @@ function Recorded({ answer, params }) {
   return html`<p>The call at ${time} got <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}: ${isOfCaller && answer.lacksCredential ? "its person is not known any more" : html`the fields lack ${lacks}`}.</p>`;
 }
 
-function Answer({ answer, params }) {
+function Answer({ answer, params, down }) {
   const { person } = answer;
   const { name, version } = answer.client ?? {};
   const other = person ? html`A client of <${Name} value=${person} />` : "This client";
@@ -236,7 +234,7 @@ function Answer({ answer, params }) {
       <${Recorded} ...${{ answer, params }} />
       <div class="sides">
         <div><h3>The steps of the decision</h3><ol class="steps">${answer.steps.map(line)}</ol></div>
-        ${answer.tools.length > 0 && html`<div><${Tools} ...${{ answer, params }} /></div>`}
+        ${answer.tools.length > 0 && html`<div><${Tools} ...${{ answer, params, down }} /></div>`}
       </div>
       <${Declared} features=${answer.features ?? []} />
       <${Rules} rules=${answer.rules ?? []} />
@@ -259,8 +257,7 @@ function Ranking({ ranking, decided }) {
   const label = "How its hints rank the variants";
   return html`<details class="question" open=${decided && new Set(ranking.map(({ points }) => points)).size > 1}>
     <summary>${label}</summary>
-    <${PlainTable} ...${{ label, rows }} columns=${["variant", "#points", "~why"]} />
-  </details>`;
+    <${PlainTable} ...${{ label, rows }} columns=${["variant", "#points", "~why"]} /></details>`;
 }
 
 /** Each rule by its name and what it says, which has the conditions that `rule` repeats. */
@@ -272,7 +269,7 @@ function Rules({ rules }) {
 }
 
 /** The tools: those that are listed, then those that are hidden by what hides them, each once. */
-function Tools({ answer, params }) {
+function Tools({ answer, params, down }) {
   const isHidden = ({ hidden }) => hidden.length > 0;
   const q = params.get("q") ?? "";
   const matches = matcher(q);
@@ -282,14 +279,13 @@ function Tools({ answer, params }) {
   groups.sort(([a, ...as], [b, ...bs]) => isHidden(a) - isHidden(b) || bs.length - as.length);
   const group = (tools) => html`<li key=${JSON.stringify([tools[0].hidden, isRefused(tools[0]) && tools[0].rules])}>
     <strong>${plural(tools.length, "tool")}</strong> ${isHidden(tools[0]) ? causesOf({ hidden: tools[0].hidden }) : isRefused(tools[0]) ? refusedBy(tools[0]) : "listed"}
-    <${ToolNames} ...${{ tools, variant: answer.variant }} />
-  </li>`;
+    <${ToolNames} ...${{ tools, variant: answer.variant }} /></li>`;
   const [hidden, refused] = [isHidden, isRefused].map((is) => answer.tools.filter(is).length);
   return html`<h3>${plural(answer.tools.length - hidden, "tool")} listed${refused > 0 && `, of which ${count(refused)} always refused`}, ${count(hidden)} hidden</h3>
     <div class="choices">
       <${Filter} label="Tool" hint="why not delete_file?" value=${q} onChange=${(text) => replace({ q: text })} />
     </div>
-    <div role="status">${q && one && html`<${OneTool} tool=${one} variant=${answer.variant} />`}</div>
+    <div role="status">${q && one && html`<${OneTool} tool=${one} variant=${answer.variant} isDown=${down.includes(one.server)} />`}</div>
     ${found.length === 0 && html`<p class="empty">No tool matches. Clear the filter.</p>`}
     ${found.length > 1 && html`<${FirstTen} all=${groups} show=${(some) => html`<ul class="causes">${some.map(group)}</ul>`} />`}`;
 }
@@ -309,8 +305,9 @@ function ToolNames({ tools, variant }) {
 const namesOf = (tool) => [tool.name, `${tool.server}_${tool.name}`, toolKey(tool), ...(tool.shown ? [tool.shown] : [])];
 
 /** Whether it gets the tool, and what to do if not, in a line. */
-function OneTool({ tool, variant }) {
-  const answer = tool.hidden.length > 0 ? causesOf(tool) : isRefused(tool) ? refusedBy(tool) : html`it gets <${Name} value=${tool.shown} />`;
+function OneTool({ tool, variant, isDown }) {
+  const gets = html`it gets <${Name} value=${tool.shown} />${isDown && html`, but <strong class="bad"><${Name} value=${tool.server} /> is down</strong>`}`;
+  const answer = tool.hidden.length > 0 ? causesOf(tool) : isRefused(tool) ? refusedBy(tool) : gets;
   return html`<a href=${linkToTool(tool, variant)}><${Name} value=${tool.name} /></a> of <${Name} value=${tool.server} />: ${answer}
     ${" "}· <a href=${linkWith({ tool: toolKey(tool) })}>who may call it</a>`;
 }
