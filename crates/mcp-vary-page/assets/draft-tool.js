@@ -59,6 +59,7 @@ export class DraftTool extends Component {
       <label class="field wide-field">name
         <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" onInput=${this.set("name")} />
       </label>
+      ${known.name && !/^[\w-]{1,64}$/.test(known.name) && html`<p class="problem" role="status">Many models refuse this name: they take at most 64 ASCII letters, digits, <code>_</code> and <code>-</code>.</p>`}
       <label class="field wide-field">description
         <textarea class="text" rows="3" value=${known.description ?? ""} placeholder=${plain(original?.description ?? "", 300)} onInput=${this.set("description")}></textarea>
       </label>
