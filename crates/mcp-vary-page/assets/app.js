@@ -140,8 +140,7 @@ class App extends Component {
       </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>
-        ${this.content(View)}
-      </main>
+        ${this.content(View)}</main>
       <${Keys} dialog=${this.keys} />
     `;
   }

@@ -32,7 +32,9 @@ export class Calls extends Component {
       this.props.failed(error);
     };
     const changed = () => {
-      this.setState({ error: null, ...(!this.isHeld() && { calls: this.known() }) });
+      // What is shown at first may be from before another view.
+      this.setState({ error: null, ...(!(this.isRead && this.isHeld()) && { calls: this.known() }) });
+      this.isRead = true;
       this.props.changed();
     };
     log.start(changed, failed);
@@ -76,9 +78,10 @@ export class Calls extends Component {
   /** The calls that are kept, and those of the audit log that are not, by time. */
   known() {
     const { calls = [] } = this.earlier() || {};
-    if (calls.length === 0) return log.calls;
+    const recorded = new Map([...(this.state.around ?? []), ...calls].map((it) => [it.id, it]));
+    if (recorded.size === 0) return log.calls;
     const kept = Map.groupBy(log.calls, identityOf);
-    return [...log.calls, ...calls.filter((call) => !kept.get(identityOf(call))?.pop())].sort((a, b) => b.at - a.at);
+    return [...log.calls, ...[...recorded.values()].filter((call) => !kept.get(identityOf(call))?.pop())].sort((a, b) => b.at - a.at);
   }
 
   /** Reads what the filters want, and Vary does not keep; then what is before that, if it was too much. */
@@ -110,8 +113,8 @@ export class Calls extends Component {
   async readLost(key) {
     if (this.lost === key || !log.auditFile) return;
     this.lost = key;
-    const [of, from, to] = [filterText(this.props.params), timeOfKey(key) - 1, timeOfKey(key) + 2];
-    await readInto(this, async () => ({ earlier: { ...(await get(`/api/recorded?from=${from}&to=${to}`)), of, to } }), "unread");
+    const query = new URLSearchParams({ from: timeOfKey(key) - 1, to: timeOfKey(key) + 2 });
+    await readInto(this, async () => ({ around: (await get(`/api/recorded?${query}`)).calls }), "unread");
     this.showAll();
   }
 
@@ -164,8 +167,7 @@ export class Calls extends Component {
         ${this.state.unread && html`<${Problem} what="The audit log cannot be read." error=${this.state.unread} />`}
         ${earlier && html`<div class=${earlier.isCut ? "recorded differs" : "recorded"}>
           <span><strong>Before ${momentOfDay(earlier.to)}</strong> ${plural(earlier.calls.length, "call")} of the audit log${earlier.isCut && ", the last ones"}; it has no texts of errors.</span>
-          ${earlier.isCut && html`<button type="button" onClick=${this.readEarlier}>Show earlier ones</button>`}
-        </div>`}
+          ${earlier.isCut && html`<button type="button" onClick=${this.readEarlier}>Show earlier ones</button>`}</div>`}
         ${calls.length > 0 ? html`<${Summary} ...${{ calls, all, params }}>
           <span class="held"><span role="status">${held > 0 && "held"}</span>${held > 0 && html`: ${count(held)} new <button type="button" class="quiet" onClick=${this.showAll}>show them</button>`}</span>
         <//>` : html`<p class="empty">${isFromBefore(params, status) ? "The list begins when Vary started." : "No call that Vary keeps matches the filters."} <a href=${link("now")}>Clear the filters</a></p>`}

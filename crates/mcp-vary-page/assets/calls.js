@@ -34,7 +34,7 @@ export const OUTCOMES = {
 /** What came of a call, a member of `OUTCOMES`. */
 export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
   if (outcome === "error") return isUnknownTool ? "not_listed" : "protocol_error";
-  return outcome === "tool_error" && typeof serverMs !== "number" && error?.includes("the tool was not called; ") ? "refused" : outcome;
+  return outcome === "tool_error" && typeof serverMs !== "number" && /^invalid arguments: |the tool was not called; /.test(error ?? "") ? "refused" : outcome;
 }
 
 export const outcomeOf = (call) => OUTCOMES[kindOf(call)]?.[0] ?? spaced(call.outcome);

@@ -115,8 +115,7 @@ export class Chooser extends Component {
       </fieldset>`}
       <fieldset>
         <legend>Clients by name, and clients that negotiate</legend>
-        ${Object.entries(PRESETS).map(([id, { name }]) => choice(id, name))}
-      </fieldset>
+        ${Object.entries(PRESETS).map(([id, { name }]) => choice(id, name))}</fieldset>
       <fieldset>
         <legend>Any client at the address of a variant</legend>
         ${variants.map((id) => choice(`${VARIANT}${id}`, html`<${Name} value=${id} limit=${40} />`))}

@@ -172,7 +172,7 @@ class Call extends Component {
           <p><${CallButton} ...${{ getting, refused, isCalling, isOff: status.calls !== true }} /></p>
           ${refused.length > 0 && html`<${Refused} ...${{ refused, tool }} />`}
         </form>`}</div>
-      ${asked && html`<${Question} ...${{ name, getting, refused }} annotations=${original.annotations} value=${asked}
+      ${asked && html`<${Question} ...${{ name, getting, refused, fixed: fixedIn(row) }} annotations=${original.annotations} value=${asked}
         yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })} />`}
       ${error && html`<${Problem} what="The call was not made." error=${error} />`}
       ${answer && html`<${Results} ...${answer} />`}`;
@@ -209,8 +209,11 @@ const Refused = ({ refused, tool }) => html`<p>Not called, since they do not get
       <${Name} value=${name} />, ${causes === NO_PERSON ? causes : causesOf({ ...tool, hidden: causes })}
     </li>`)}</ul>`;
 
+/** The arguments that some variants fix. */
+const fixedIn = (row) => [...new Set(Object.values(row?.variants ?? {}).flatMap((it) => it?.fixed ?? []))];
+
 /** Asks before a call that can change something: what, for whom, and with which arguments. */
-function Question({ name, annotations, value, getting, refused, yes, no }) {
+function Question({ name, annotations, value, getting, refused, fixed, yes, no }) {
   const title = `Call it ${plural(getting.length, "time")}`;
   const names = (all) => all.map((it, at) => html`${at > 0 && ", "}<strong><${Name} value=${it.name} /></strong>`);
   const isSafe = annotations?.destructiveHint === false;
@@ -218,6 +221,6 @@ function Question({ name, annotations, value, getting, refused, yes, no }) {
     <code class=${!isSafe && "destroys"}><${Name} value=${name} limit=${60} /></code> ${isSafe ? "writes" : "may destroy"}, as its server
     ${" "}declares it (<code>destructiveHint: ${plain(String(annotations?.destructiveHint ?? "not set"))}</code>). It runs once for each of these:${" "}
     ${names(getting)}, with <code><${LongText} value=${JSON.stringify(value)} limit=${300} /></code>, and nothing undoes that.
-    ${refused.length > 0 && html` Not for ${names(refused)}.`}
-  <//>`;
+    ${fixed.length > 0 && html` A variant that fixes <code>${plain(fixed.join(", "))}</code> sends its own value in place of this one.`}
+    ${refused.length > 0 && html` Not for ${names(refused)}.`}<//>`;
 }

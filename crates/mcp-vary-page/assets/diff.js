@@ -110,5 +110,4 @@ const ELEMENTS = { same: "span", removed: "del", added: "ins", skipped: "i" };
 
 /** A text with what was removed and added in it. */
 export const Diff = ({ before, after, pieces = diff(before, after) }) => html`<bdi class="block diff" dir="auto">
-  ${pieces.map(([kind, text]) => html`<${ELEMENTS[kind]}>${visible(text, true)}</${ELEMENTS[kind]}>`)}
-</bdi>`;
+  ${pieces.map(([kind, text]) => html`<${ELEMENTS[kind]}>${visible(text, true)}</${ELEMENTS[kind]}>`)}</bdi>`;

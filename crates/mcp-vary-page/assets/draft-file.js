@@ -76,8 +76,7 @@ export function DraftBar({ children, draft, isChanged, unready, error, callers }
       </button>`}
       <button type="button" disabled=${!isChanged || isWriting} onClick=${draft.discard}>Discard changes</button>
       ${writes && html`<button type="button" class="main" disabled=${unready || isWriting} aria-describedby="unready" onClick=${isEmpty ? () => ask(true) : draft.save}>Save</button>
-        <span id="unready" class="note">${unready}</span>`}
-    </div>
+        <span id="unready" class="note">${unready}</span>`}</div>
     <div class="outcomes">
       ${isEmpty && html`<p class="problem">This variant lists no tool.</p>`}
       <${FirstTen} all=${answer?.warnings ?? []} show=${(some) => some.map((it) => html`<p class="problem"><${LongText} value=${it} isSentence /></p>`)} />

@@ -35,8 +35,12 @@ export class DraftTool extends Component {
     } catch (error) {
       typed.problem = error.message;
     }
-    this.setState({ typed: new Map(this.state.typed).set(argument.name, typed) });
+    const all = new Map(this.state.typed).set(argument.name, typed);
+    this.setState({ typed: all });
+    this.props.noted([...all.values()].some(({ problem }) => problem));
   };
+
+  componentWillUnmount = () => this.props.noted(false);
 
   /** What stands in the field of a fixed value. */
   fixedText({ name, kind }, { fixed }) {
@@ -63,8 +67,7 @@ export class DraftTool extends Component {
       <label class="field wide-field">description
         <textarea class="text" rows="3" value=${known.description ?? ""} placeholder=${plain(original?.description ?? "", 300)} onInput=${this.set("description")}></textarea>
       </label>
-      ${original && html`<${Arguments} ...${{ original, known, panel: this }} />`}
-    <//>`;
+      ${original && html`<${Arguments} ...${{ original, known, panel: this }} />`}<//>`;
   }
 }
 

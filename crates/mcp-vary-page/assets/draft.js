@@ -9,7 +9,7 @@ import { DraftTools } from "./draft-tools.js";
 import { clientName, configName, hide, isCompact, pattern, rulesOf, same, setCompact, show } from "./draft-value.js";
 import { JsonField, readValue } from "./form.js";
 import { count, minuteOfDay, plural } from "./format.js";
-import { CheckBox, Choice, Pending, Problem, readInto } from "./parts.js";
+import { CheckBox, Choice, Pending, Problem, matcher, readInto } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { FirstTen, LongText, Name, plain } from "./text.js";
 import { openTool, toolKey } from "./tool.js";
@@ -347,6 +347,7 @@ export class Draft extends Component {
     const { params, failed } = this.props;
     const servers = value.servers ?? inherited.servers;
     const { change, toggle, only, close, grid } = this;
+    const noted = (isWrong) => this.setState({ isWrong });
     const now = this.figures();
     const still = isPending ? [] : tried.filter((it) => now(it).hidden);
     const used = suggestion?.id === id ? new Map(suggestion.used.map((it) => [toolKey(it), it])) : null;
@@ -363,14 +364,15 @@ export class Draft extends Component {
       </p>`}</div>
       <div class=${row ? "split" : ""}>
         <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
-        ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle }} />`}
+        ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle, noted }} />`}
       </div>
       <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />`;
   }
 
   /** Why the draft cannot be saved; nothing if it can. */
   unready({ isChanged, isMoved }) {
-    const { id, value, answer, error, isPending } = this.state;
+    const { id, value, answer, error, isPending, isWrong } = this.state;
+    if (isWrong) return "see the value that is wrong";
     if (!isChanged) return "nothing is changed";
     const { servers = [] } = this.props.status ?? {};
     const number = servers.filter(({ state, tools }) => state === "starting" && tools === undefined).length;
@@ -454,9 +456,11 @@ function Suggest({ clients, suggest }) {
 
 /** Boxes for names, of which some are chosen. */
 function Boxes({ legend, all, chosen, set }) {
-  const isChosen = (name) => chosen.includes(name);
+  const byPattern = (name) => chosen.find((it) => it.includes("*") && matcher(it)(name));
+  const isChosen = (name) => chosen.includes(name) || !!byPattern(name);
   const toggle = (name) => set(isChosen(name) ? chosen.filter((it) => it !== name) : [...chosen, name]);
-  const box = (it) => html`<${CheckBox} key=${it} checked=${isChosen(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} /><//>`;
+  const box = (it) => html`<${CheckBox} key=${it} checked=${isChosen(it)} disabled=${!!byPattern(it)} onChange=${() => toggle(it)}><${Name} value=${it} limit=${40} />
+    ${byPattern(it) && html` <span class="faint">by ${byPattern(it)}</span>`}<//>`;
   return html`<fieldset><legend>${legend}</legend><${FirstTen} ...${{ all, isChosen }} show=${(some) => some.map(box)} /></fieldset>`;
 }
 
@@ -468,7 +472,7 @@ function Clients({ text, seen, callers, set }) {
   return html`${known.length > 0 && html`<${Boxes} legend="Clients that were seen" all=${known.sort()} chosen=${chosen} set=${(all) => set(all.join("\n"))} />`}
     <${Stay} callers=${callers} />
     <label class="field wide-field">Clients that get it, a name a line
-      <textarea rows="2" value=${text} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => set(event.target.value)}></textarea>
+      <textarea rows=${Math.max(2, chosen.length)} value=${text} placeholder="e.g. claude*" spellcheck=${false} onInput=${(event) => set(event.target.value)}></textarea>
     </label>`;
 }
 

@@ -86,7 +86,7 @@ function Experiment({ experiment, clients, people }) {
 function Arms({ experiment: { name, arms, anonymous, hasAuth, isShared, uneven, p } }) {
   const isUnequal = !uneven && arms.some((it) => Math.round(it.clients) !== Math.round(it.planned));
   const rows = arms.map((arm, at) => [html`<${Name} value=${arm.variant} />${at === 0 && html` <span class="mark">control</span>`}`, ...[arm.clients, arm.planned, arm.calls].map((it) => count(Math.round(it)))]);
-  return html`<${PlainTable} label=${`Arms of ${plain(name)}`} columns=${["arm", "#so far", "#planned", "#calls"]} rows=${rows} />
+  return html`<${PlainTable} label=${`Arms of ${plain(name)}`} columns=${["arm", "#so far", "#by the shares", "#calls"]} rows=${rows} />
     <p class="note">
       ${isUnequal && `The arms differ from the plan by chance (p\u00A0${probability(p)}). `}
       ${isShared ? "All replicas count together. " : html`A restart forgets all who took part, unless there is a <code>store</code>. `}
@@ -151,8 +151,7 @@ function Standing({ metric, compared: { variant, verdict, arm, control, differen
   return html`<p>
     ${isEarly && "So far "}<${Name} value=${variant} limit=${40} /> is ${stands} the control: ${shownValue(metric, arm.value)} against${" "}
     ${shownValue(metric, control.value)}, ${signed(metric, difference.value)} (95 % interval: ${interval(signed, metric, difference)}).
-    ${isEarly && " That is not enough to decide."}
-  </p>`;
+    ${isEarly && " That is not enough to decide."}</p>`;
 }
 
 const takesPart = ({ reason, rule }, name) => reason === "experiment" && rule === name;
@@ -204,7 +203,7 @@ function adviceOf(experiment, compared, people) {
   const [span, joined] = [now - from.at, Math.round(size - sizeOf(from.arms))];
   const areKeys = hasAuth && !anonymous && people.every(({ person }) => keys.includes(person));
   if (areKeys && keys.length > 0 && keys.length < need) {
-    return `With ${plural(keys.length, "key")} it cannot end: it needs about ${units(need, experiment)}. Make more keys, or end it and choose another metric.`;
+    return `With ${plural(keys.length, "key")} it cannot end: it needs about ${units(need, experiment)}. Make more keys, or end it.`;
   }
   const wait = `Wait for about ${count(more)} more ${unitsOf(experiment, more === 1)}`;
   if (span < LEAST_SPAN) return `${wait}.`;

@@ -205,8 +205,7 @@ function ArgumentField({ argument, texts, problems, set }) {
       <${ArgumentInput} ...${{ argument, text: texts.get(at) ?? "", set, described: describedBy(id, problems.get(at)) }} />
     </label>
     <${Wrong} id=${id} problem=${problems.get(at)} />
-    ${note}
-  </div>`;
+    ${note}</div>`;
 }
 
 const KINDS = { number: "a number", integer: "a whole number", text: "", list: "one a line", json: "JSON" };

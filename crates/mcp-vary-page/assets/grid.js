@@ -142,8 +142,7 @@ export class Grid extends Component {
 
   renderRow(row, at, entry) {
     return html`<tr key=${at} role="row" class=${row.tools ? "group" : ""} aria-rowindex=${at + 2}>
-      ${this.props.columns.map((column, index) => this.renderCell(row, at, column, index, entry))}
-    </tr>`;
+      ${this.props.columns.map((column, index) => this.renderCell(row, at, column, index, entry))}</tr>`;
   }
 
   render({ label, columns, rows, foot = [], open }) {
@@ -164,8 +163,7 @@ export class Grid extends Component {
         ${foot.length > 0 && html`<tfoot>
           ${foot.map(([name, ...cells], at) => html`<tr aria-rowindex=${rows.length + 2 + at}>
             <th scope="row">${name}</th>${cells.map((cell, index) => html`<td class=${columns[index + 1].kind}>${cell}</td>`)}
-          </tr>`)}</tfoot>`}
-      </table></div>`;
+          </tr>`)}</tfoot>`}</table></div>`;
   }
 }
 

@@ -16,8 +16,7 @@ export function History({ experiment }) {
   const range = rangeOf(drawn.flatMap(({ points }) => points));
   return html`<section class="history">
     <h3>Over time, how <b>${metric}</b> differs from <${Name} value=${arms[0].variant} limit=${40} /></h3>
-    ${drawn.map((arm) => html`<${Chart} key=${arm.variant} ...${{ arm, metric, range }} />`)}
-  </section>`;
+    ${drawn.map((arm) => html`<${Chart} key=${arm.variant} ...${{ arm, metric, range }} />`)}</section>`;
 }
 
 /** The points with a difference of an arm. */

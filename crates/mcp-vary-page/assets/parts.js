@@ -145,8 +145,7 @@ export class Panel extends Component {
       <header>
         <${level} id=${id} tabindex="-1" ref=${this.heading}>${title}</${level}>
         <button type="button" onClick=${close}>Close</button></header>
-      ${children}
-    </section>`;
+      ${children}</section>`;
   }
 }
 

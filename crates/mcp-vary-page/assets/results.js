@@ -71,9 +71,9 @@ function isSameAnswer(one, other) {
 }
 
 /** The tokens of a result beside those of the baseline. */
-function tokensBeside({ result, tokens }, compared) {
+function tokensBeside({ result, tokens }, compared, isOther) {
   const isSame = isSameAnswer(result, compared.result);
-  return isSame === false ? "the server’s answers differ" : `${saving(tokens, compared.tokens)}${isSame ? "" : " *"}`;
+  return isSame === false || (isOther && !isSame) ? "the server’s answers differ" : `${saving(tokens, compared.tokens)}${isSame ? "" : " *"}`;
 }
 
 const isFailed = ({ result, error }) => error !== undefined || result?.isError === true;
@@ -81,7 +81,7 @@ const isFailed = ({ result, error }) => error !== undefined || result?.isError =
 /** What the results show together: who failed, or else who pays least for the same answer. */
 function Verdict({ results, compared }) {
   const failed = results.filter(isFailed).length;
-  if (failed > 0) return html`<p class="problem">${count(failed)} of ${plural(results.length, "call")} failed, see the outcomes. Call again before you compare.</p>`;
+  if (failed > 0) return html`<p class="problem">${count(failed)} of ${plural(results.length, "call")} failed, see the outcomes.</p>`;
   const all = results.filter(({ result }) => result);
   if (all.length < 2) return null;
   const same = all.map(({ result }) => isSameAnswer(result, compared.result));
@@ -98,18 +98,19 @@ function Verdict({ results, compared }) {
 
 /** A row for each client: what it gets, and what that costs. */
 function Figures({ clients, results, compared }) {
+  const isOther = results.some(({ result }) => result && isSameAnswer(result, compared.result) === false);
   const rows = results.map((it, at) => [
     html`<${Name} value=${it.name} limit=${60} />`,
     html`<${Outcome} ...${it} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
     it.result ? count(it.tokens) : "–",
-    it.result && it !== compared ? (isFailed(it) ? "failed" : tokensBeside(it, compared)) : "–",
+    it.result && it !== compared ? (isFailed(it) ? "failed" : tokensBeside(it, compared, isOther)) : "–",
     it.result ? count(it.bytes) : "–",
     it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : "–",
     milliseconds(it.ms),
   ]);
   const columns = ["client", "outcome", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
-  const isUnknown = results.some((it) => it.result && !isFailed(it) && isSameAnswer(it.result, compared.result) === null);
+  const isUnknown = !isOther && results.some((it) => it.result && !isFailed(it) && isSameAnswer(it.result, compared.result) === null);
   return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />
     ${isUnknown && html`<p class="note">* In another form: nothing shows whether the server answered the same.</p>`}`;
 }

@@ -57,8 +57,7 @@ export class Folded extends Component {
   render({ isLong, all, more = `show all ${all}`, less = "show less", isOpenFirst = false, children: show }, { isOpen = isOpenFirst }) {
     const toggle = () => this.setState({ isOpen: !isOpen });
     const button = html` <button type="button" class="quiet" onClick=${toggle} aria-expanded=${String(isOpen)}>
-      ${isOpen ? less : more}
-    </button>`;
+      ${isOpen ? less : more}</button>`;
     return html`${show(isOpen || !isLong)}${isLong && button}`;
   }
 }

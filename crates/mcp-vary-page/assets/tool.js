@@ -37,15 +37,14 @@ export class ToolPanel extends Component {
 
   render({ tool, catalog, params, close, ...callers }, { definitions, error }) {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
+    const who = html`<h3>Who may call it</h3><${MayCall} key=${`${callers.callers.length} ${callers.keys.length}`} ...${{ tool, ...callers }} />`;
+    const texts = definitions && !error && html`<${Comparison} ...${{ definitions, catalog, params }} />`;
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && html`, ${effectOf(row)}, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
         <a href=${link("calls", { tool: toolKey(tool) })}>call it as several clients</a></p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
-      <h3>Who may call it</h3>
-      <${MayCall} key=${`${callers.callers.length} ${callers.keys.length}`} ...${{ tool, ...callers }} />
-      ${definitions && !error && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
-    <//>`;
+      ${params.get("variant") ? [texts, who] : [who, texts]}<//>`;
   }
 }
 

@@ -234,8 +234,7 @@ function Answer({ answer, params, down }) {
       <${Recorded} ...${{ answer, params }} />
       <div class="sides">
         <div><h3>The steps of the decision</h3><ol class="steps">${answer.steps.map(line)}</ol></div>
-        ${answer.tools.length > 0 && html`<div><${Tools} ...${{ answer, params, down }} /></div>`}
-      </div>
+        ${answer.tools.length > 0 && html`<div><${Tools} ...${{ answer, params, down }} /></div>`}</div>
       <${Declared} features=${answer.features ?? []} />
       <${Rules} rules=${answer.rules ?? []} />
       <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
