@@ -123,7 +123,8 @@ mod tests {
             let text = std::str::from_utf8(asset.text).unwrap();
             let is_code = |line: &&str| {
                 let line = line.trim();
-                !line.starts_with("//") && !(line.starts_with("/*") && line.ends_with("*/"))
+                let is_block = line.starts_with("/*") && line.ends_with("*/");
+                !(is_block || line.starts_with("//"))
             };
             let code: Vec<_> = text.lines().filter(is_code).collect();
             if asset.path.starts_with("/page/vendor/") {
