@@ -412,7 +412,7 @@ class CalledTool extends Component {
     const again = client?.name ? addressOfSeen(client, keys.find((key) => key === call.principal)) : {};
     return html`
       <p>
-        <a href=${link("calls", { tool: toolKey(this.tool), ...again })} onClick=${() => prepare(call.arguments)}>Call it as several clients</a> ·${" "}
+        <a href=${link("calls", { tool: toolKey(this.tool), ...again })} onClick=${() => prepare(this.tool, call.arguments)}>Call it as several clients</a> ·${" "}
         <a href=${link("variants", { tool: toolKey(this.tool), variant })}>see it in each variant</a></p>
       ${fixed?.length > 0 &&
       html`<p>Vary fixed ${plural(fixed.length, "argument")}: ${fixed.map((name, at) => html`${at > 0 && ", "}<code><${Name} value=${name} limit=${60} /></code>`)}</p>`}

@@ -70,21 +70,21 @@ function ToolChoice({ catalog, calls, params }) {
   </section>`;
 }
 
-/** The arguments of the call that one comes from. They are in no address. */
+/** The arguments of the call that one comes from, with its tool: the link may open another tab. They are in no address. */
 let prepared;
-export const prepare = (text) => (prepared = text);
+export const prepare = (tool, text) => (prepared = { tool: toolKey(tool), text });
 
 /** One tool: its form, the clients, and what they got. */
 class Call extends Component {
   heading = createRef();
   form = createRef();
   /** `causes`: what hides the tool from each client, as far as that is known. */
-  state = { texts: new Map(prepared ? [[AS_JSON, prepared]] : []), problems: new Map(), causes: new Map() };
+  state = { texts: new Map(prepared?.text && prepared.tool === toolKey(this.props.tool) ? [[AS_JSON, prepared.text]] : []), problems: new Map(), causes: new Map() };
   /** The clients to choose from, in an order that stays. */
   seen = idsOf(callersOf(this.props.calls, this.props.status), this.props.status.keys ?? []);
 
   componentDidMount() {
-    prepare(null);
+    prepared = null;
     this.heading.current?.focus();
     this.chooseFirst();
     this.explain();
