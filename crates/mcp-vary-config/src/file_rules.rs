@@ -37,7 +37,7 @@ pub struct FileRule {
 /// let shown = rules.map(|rule| format!("{}: {} {}", rule.at.line, rule.name, rule.text));
 /// let clients = r#"2: clients[0] {headers: {X-Team: "…"}, variant: compact}"#;
 /// let readers = r#"4: readers {name: readers, when: {groups: "*"}, deny: [x]}"#;
-/// let limit = "7: rates[0] {rate: 9/s}";
+/// let limit = r#"7: rates[0] {rate: "9/s"}"#;
 /// assert_eq!(shown.collect::<Vec<_>>(), [clients, readers, limit]);
 /// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```

@@ -190,8 +190,8 @@ async fn a_client_that_gives_up_gets_in_at_a_later_try_which_starts_nothing_anew
 async fn a_program_that_still_computes_when_its_time_is_over_is_not_ended() {
     let starts = Starts::new("computes");
     let mut config = config(Target::command("none", []));
-    // It needs 20 ms of the last second and a half, and 2.2 s of a minute: so much it gets beside forty others, too.
-    config.servers = vec![starts.server("slow", "4", "2.2")];
+    // It needs 20 ms of each second and a half: so much it gets beside forty others, too.
+    config.servers = vec![starts.server("slow", "8", "0")];
     config.servers[0].limits.handshake = Duration::from_secs(6);
     let gateway = Gateway::open(waiting_little(config)).await;
     until(async || gateway.status().servers[0].state == "up").await;
@@ -270,7 +270,7 @@ impl Starts {
         Self(std::env::temp_dir().join(name))
     }
 
-    /// A program that waits, and then computes, for these seconds.
+    /// A program that computes a little while it waits, and then nothing else, for these seconds.
     fn server(&self, name: &str, waits: &str, computes: &str) -> UpstreamConfig {
         let mut target = of_script("who.py");
         if let Target::Command { args, .. } = &mut target {
