@@ -194,7 +194,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await visitor.view("/now");
     await visitor.view("/draft?variant=few");
     await page.locator(".totals", { hasText: "Counting …" }).waitFor({ timeout: 5_000 });
-    equal((await cells("git_log")).filter((_, at) => [0, 1, 4].includes(at)), ["git_log", "listed", "log"], "a row");
+    equal((await cells("git_log")).filter((_, at) => [0, 1, 5].includes(at)), ["git_log", "listed", "log"], "a row");
     await page.unrouteAll({ behavior: "wait" });
     await settled();
   });
@@ -205,7 +205,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await row("git_diff").locator("td").first().click();
     await page.waitForFunction(() => [...document.querySelectorAll(".grid tbody tr")].some((it) => it.textContent.startsWith("git_diff") && it.textContent.includes("hidden")), null, { timeout: 2_000 });
     await settled();
-    equal(await cells("git_diff"), ["git_diff", "hidden", "–", before[3], ""], "its row");
+    equal(await cells("git_diff"), ["git_diff", "hidden", "–", before[3], before[4], ""], "its row");
     equal(asked.at(-1).value.tools, { exclude: ["tool_*", "long-*", "git_diff"] }, "the rule");
     equal(await totals(), `${number((await ask("/api/draft", asked.at(-1))).tokens)} tokens`, "the tokens");
     await row("git_diff").locator("td").first().click();
@@ -489,7 +489,11 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   await check("who keeps another variant is named beside the clients, in the review, and after the save", async () => {
     const status = await ask("/api/status");
     await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
-    await page.route("**/api/save", (route) => route.fulfill({ json: { isUsed: true, outcome: "reloaded" } }));
+    await page.route("**/api/save", async (route) => {
+      const { rules } = await ask("/api/rules");
+      await page.route("**/api/rules", (route) => route.fulfill({ json: { rules: rules.map((it) => ({ ...it, line: 77 })) } }));
+      await route.fulfill({ json: { isUsed: true, outcome: "reloaded" } });
+    });
     const now = { variant: "read-only", by: "pin", rule: "access[0]" };
     const dave = { client: { name: "vs-code", version: "1.99" }, principal: "dave", variant: "read-only", reason: "pin", at: 1_795_941_000, now, stays: true };
     const ann = { ...dave, principal: "ann", now: { variant: "compact", by: "ranking", rule: null }, stays: false };
@@ -516,6 +520,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await save.click();
     await bar.getByText("See what these get now:").waitFor({ timeout: 5_000 });
     await bar.getByText("dave stays with read-only: pin").waitFor({ timeout: 5_000 });
+    await bar.getByText("(gateway.yaml:77)").waitFor({ timeout: 5_000 });
     const to = await bar.getByRole("link", { name: "vs-code 1.99 · ann" }).getAttribute("href");
     equal(new URLSearchParams(to.split("?")[1]).get("person"), "ann", "who the link is for");
     await page.unrouteAll({ behavior: "wait" });
@@ -525,7 +530,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   await check("a box that cannot list its tool is disabled and says why, and no click does nothing silently", async () => {
     await open("read-only", { tool: "git:git_commit" });
     const why = "it starts from read-only, and the tool does not declare readOnlyHint: true";
-    equal(await cells("git_commit"), ["git_commit", `hidden: ${why}`, "", "", ""], "its row");
+    equal(await cells("git_commit"), ["git_commit", `hidden: ${why}`, "", "", "", ""], "its row");
     holds(await row("git_commit").locator("input").isDisabled(), "its box can be checked");
     holds(await page.locator(".panel").getByLabel("list this tool").isDisabled(), "the box of its panel can be checked");
     await page.locator(".panel").getByText(`It is hidden: ${why}`).waitFor({ timeout: 5_000 });

@@ -210,7 +210,7 @@ await check("what a gateway said that is gone is grey until it answers again", a
   await other.page.route("**/api/status", (route) => route.abort());
   await other.page.waitForSelector("main.gone", { timeout: 10_000 });
   const silent = await other.text(".silent");
-  holds(/^Vary has not answered since \d\d:\d\d:\d\d; the page shows its state at that time\. Start it: vary serve \S*gateway\.yaml$/.test(silent), silent);
+  holds(/^Vary has not answered since \d\d:\d\d:\d\d; the page shows its state at that time\. Start it as before: vary serve \S*gateway\.yaml, with its other flags$/.test(silent), silent);
   await other.page.unroute("**/api/status");
   await other.page.waitForSelector("main:not(.gone)", { timeout: 10_000 });
   await other.page.context().close();
@@ -367,13 +367,16 @@ await check("an experiment shows how its interval moved, as a drawing and as a t
   holds((await visitor.text(".history figcaption")).includes("better since"), "since when it is better is missing");
 });
 
-await check("the figures of the matrix are those of the catalog", async () => {
+await check("the figures of the matrix are those of the catalog and of the last calls", async () => {
+  const { calls } = await ask("/api/last-calls");
+  const callsOf = ({ server, name }) => calls.filter((it) => it.server === server && (it.upstreamName ?? it.target) === name).length;
   await visitor.view("/variants?q=*");
   const rows = await page.locator(".grid tbody tr:not(.group):has(td[data-cell])").evaluateAll((rows) =>
     rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell.querySelector(".tokens") ?? cell).textContent)),
   );
   const expected = catalog.servers.flatMap((server) => catalog.tools.filter((it) => it.server === server)).map((tool) => [
     number(tool.tokens),
+    number(callsOf(tool)),
     ...catalog.variants.map(({ id }) => (tool.variants[id] ? number(tool.variants[id].tokens) : "hidden")),
   ]);
   equal(rows, expected.slice(0, rows.length), "rows");
@@ -390,7 +393,7 @@ await check("of many tools, each server is a row with sums until it is chosen", 
   const git = rows.filter({ hasText: /git 6 tools/ });
   equal(await rows.locator("th[aria-expanded=false]").count(), new Set(catalog.tools.map(({ server }) => server)).size, "rows");
   const cells = await git.locator("td").evaluateAll((cells) => cells.map((cell) => (cell.querySelector(".tokens") ?? cell).textContent));
-  equal(cells, [sum((it) => it.tokens), ...catalog.variants.map(({ id }) => sum((it) => it.variants[id]?.tokens ?? 0))], "the sums");
+  equal([...cells.slice(0, 1), ...cells.slice(2)], [sum((it) => it.tokens), ...catalog.variants.map(({ id }) => sum((it) => it.variants[id]?.tokens ?? 0))], "the sums");
   await git.locator("th").click();
   await rows.filter({ hasText: "git_status" }).waitFor({ timeout: 5_000 });
   equal([new URL(page.url()).hash, await git.locator("th").getAttribute("aria-expanded")], ["#/variants?server=git", "true"], "the address, and whether it is expanded");
@@ -412,7 +415,7 @@ await check("six variants are in view, each leads to its draft, and small differ
   const head = other.page.locator(".grid thead").getByRole("link", { name: id });
   equal([await head.getAttribute("href"), await head.getAttribute("title")], [`#/draft?variant=${id}`, `${id}: draft it`], "the head");
   const cells = await other.page.locator(".grid tbody tr:not(.group)", { hasText: "1,049" }).locator("td").allTextContents();
-  equal([cells[1], cells.at(-1)].map((it) => it.replace(/\s+/g, " ").trim()), ["1,050+5 %", "1,049"], "the cells");
+  equal([cells[2], cells.at(-1)].map((it) => it.replace(/\s+/g, " ").trim()), ["1,050+5 %", "1,049"], "the cells");
   await other.page.context().close();
 });
 
@@ -455,7 +458,7 @@ await check("tools are sorted by what a variant saves of each", async () => {
   equal(await rows.locator("td:nth-child(2)").allTextContents().then((all) => all.slice(0, 10)), expected.map((it) => number(it.tokens)), "originals");
   const tool = named(/^git_log$/);
   await page.getByLabel("Filter tools").fill("git_log");
-  const at = catalog.variants.findIndex(({ id }) => id === "compact") + 3;
+  const at = catalog.variants.findIndex(({ id }) => id === "compact") + 4;
   const percent = Math.round((1 - tool.variants.compact.tokens / tool.tokens) * 100);
   holds((await rows.first().locator(`:nth-child(${at}) .saved`).textContent()) === `−${percent}\u00A0%`, `−${percent} % is not in the cell`);
   await visitor.view("/variants");
@@ -613,14 +616,15 @@ await check("servers that are down have their reason, their last lines and a but
   await problem("broken").getByRole("button", { name: "Try now: broken" }).waitFor({ timeout: 30_000 });
 });
 
-await check("the tab has the number of servers, clients and settings that need an action, as the view has it, and few failed calls do not", async () => {
+await check("the tab has the number of servers, clients and settings that need an action, as the view has it; few failed calls, those of a server that has one, and sessions lost by a start need none", async () => {
   const server = (name, count, errors) => ({ name, state: "up", since: 9, tools: 1, calls: { count, errors } });
   const down = status.servers.find(({ state }) => state === "down");
   const servers = [server("few", 9, 2), server("seldom", 400, 12), server("much", 100, 20), server("often", 10, 4), down];
   const review = { ...(await ask("/api/review")), setup };
   const call = { at: 1, method: "tools/call", target: "git_log", outcome: "tool_error", client: { name: "cursor" }, durationMs: 1, bytesIn: 1, bytesOut: 1 };
-  const calls = [1, 2, 3].map((id) => ({ ...call, id }));
-  const other = await problemsWith({ "/api/status": { ...status, servers, failures: failuresOf(calls) }, "/api/review": review });
+  const three = (member) => [1, 2, 3].map((id) => ({ ...call, id, ...member }));
+  const calls = [...three(), ...three({ client: { name: "zed" }, server: "much" }), ...three({ client: undefined, error: "Session not found; send `initialize` again" })];
+  const other = await problemsWith({ "/api/status": { ...status, uptime: 60, servers, failures: failuresOf(calls) }, "/api/review": review });
   const label = "1 server down, 2 failing often, 1 client failing often, 2 settings";
   await other.page.getByText(`6 need an action: ${label}.`).waitFor({ timeout: 5_000 });
   await other.page.locator("nav .badge", { hasText: /^6$/ }).waitFor({ timeout: 5_000 });

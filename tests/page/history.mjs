@@ -228,7 +228,7 @@ export async function callHistory({ browser, address, token, status }) {
     await write("2026-11-28 14:05");
     const early = await visitor.text(".calls .recorded");
     holds(/^Vary started at .*\d\d:\d\d; nothing from before is here\.\s+Show them from the audit log\s+All of them: vary audit /.test(early), early);
-    equal(await visitor.text(".calls p.empty"), "The list begins when Vary started. Clear the filters", "the empty list");
+    equal(await visitor.text(".calls p.empty"), "No call that Vary keeps matches the filters, and none from before its start is here. Clear the filters", "the empty list");
   });
 
   await inPage("a bar of the time axis has the calls of its minute, and leads to them by mouse and keyboard", async ({ page, shows }) => {

@@ -72,6 +72,7 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
       ],
       clients: [],
     };
+    const none = { ...answers, people: answers.people.filter(({ isAllowed }) => isAllowed === false) };
     const keys = [...people, "carol", "erin"];
     const clients = [];
     const { page } = await openWith("/who", { "/api/callers": answers, "/api/last-calls": { calls: [] }, "/api/status": { ...status, keys, clients } });
@@ -86,6 +87,10 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
     holds(lines[2].includes(`access rule access[0] (${ACCESS_RULE}) denies delete_*`), lines[2]);
     holds(lines[3].includes("Vary refuses clients without a key or a token"), lines[3]);
     equal(await page.getByRole("link", { name: "carol" }).getAttribute("href"), "#/who?key=carol&q=delete_file", "the link of a person");
+    await page.getByText("1 of 16 people with a key may call it; for 1 that depends on the call.").waitFor({ timeout: 5_000 });
+    await page.route("**/api/callers", (route) => route.fulfill({ json: none }));
+    await page.getByLabel("Who may call a tool?").fill("git_log");
+    await page.getByText("None of 14 people with a key may call it.").waitFor({ timeout: 5_000 });
     await page.context().close();
   });
 

@@ -104,7 +104,9 @@ class App extends Component {
       const review = this.polls++ % 3 === 0 ? await get("/api/review") : this.state.review;
       // Readers of the page, and a page without a file, get none.
       this.rules ??= get("/api/rules").then(({ rules: [rule] }) => this.setState({ file: rule?.file }), () => {});
-      this.setState({ status, review, readAt: Date.now() / 1000, silentSince: null, isOld: false, error: null, locked: false });
+      const [readAt, { begun }] = [Date.now() / 1000, this.state.status ?? {}];
+      status.begun = Math.abs(readAt - status.uptime - begun) < 5 ? begun : readAt - status.uptime;
+      this.setState({ status, review, readAt, silentSince: null, isOld: false, error: null, locked: false });
     } catch (error) {
       const silentSince = error.status === 401 ? null : (this.state.silentSince ?? new Date());
       this.setState({ error, silentSince });
@@ -136,7 +138,7 @@ class App extends Component {
       <${Header} ...${{ view: route.view, status, review, readAt, silentSince, showKeys: this.showKeys }} />
       <div role="alert">
         ${silentSince &&
-        html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it: <code>vary serve ${file ? quoted(file) : "FILE"}</code></p>`}
+        html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it as before: <code>vary serve ${file ? quoted(file) : "FILE"}</code>, with its other flags</p>`}
       </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>

@@ -46,6 +46,7 @@ export class Calls extends Component {
   }
 
   componentWillUnmount() {
+    clearTimeout(this.again);
     log.stop();
     removeEventListener("keydown", this.pressed, true);
   }
@@ -55,6 +56,9 @@ export class Calls extends Component {
     const { params } = this.props;
     const [open, isOther] = [this.opened(), before.toString() !== params.toString()];
     if (this.state.calls && !open && params.has("call")) this.readLost(params.get("call"));
+    // Who wanted the calls of the audit log wants those of other filters, too, once they are typed.
+    if (isOther && filterText(params) !== filterText(before)) clearTimeout(this.again);
+    if (isOther && this.state.earlier && !this.earlier() && gapBefore(params, this.props.status)) this.again = setTimeout(this.readEarlier, 600);
     if (open && (!calls || isOther)) this.grid.current?.reveal(narrowed(this.state.calls, params).indexOf(open));
     if (open || !isOther) return;
     const isControl = document.activeElement.closest(".choices, .axis");
@@ -170,7 +174,7 @@ export class Calls extends Component {
           ${earlier.isCut && html`<button type="button" onClick=${this.readEarlier}>Show earlier ones</button>`}</div>`}
         ${calls.length > 0 ? html`<${Summary} ...${{ calls, all, params }}>
           <span class="held"><span role="status">${held > 0 && "held"}</span>${held > 0 && html`: ${count(held)} new <button type="button" class="quiet" onClick=${this.showAll}>show them</button>`}</span>
-        <//>` : html`<p class="empty">${isFromBefore(params, status) ? "The list begins when Vary started." : "No call that Vary keeps matches the filters."} <a href=${link("now")}>Clear the filters</a></p>`}
+        <//>` : html`<p class="empty">No call ${earlier ? "here" : "that Vary keeps"} matches the filters${isFromBefore(params, status) && !earlier && ", and none from before its start is here"}. <a href=${link("now")}>Clear the filters</a></p>`}
         ${(calls.length > 0 || open) && html`<div class=${open ? "split" : ""}>
           <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all, calls, params)} rows=${calls} cell=${(call, column) => column.cell(call)}
             open=${(call) => go(linkWith({ call: keyOf(call) }))} selected=${(call) => call.id === open?.id} />
@@ -185,7 +189,7 @@ export class Calls extends Component {
 }
 
 /** The second at which Vary started. */
-const startIn = ({ uptime }) => Date.now() / 1000 - uptime;
+const startIn = ({ begun }) => begun;
 /** The second at which the time begins that the filters want; 0 without such a filter. */
 const beginIn = (params) => (params.get("minutes") ? beginOf(params.get("minutes")) : secondsOf(params.get("from") ?? "")) || 0;
 
@@ -366,10 +370,10 @@ function CallFacts({ call, status, close }) {
   const box = createRef();
   return html`<${Panel} id="call" level="h3" ...${{ title, close }}>
     <${Result} ...${{ call, servers: status.servers }} />
+    <${Copy} button="Copy the link" text=${address} box=${box} />
     <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
     <p class="note">Its link: <code ref=${box}>${address}</code></p>
     ${call.method === "tools/call" && call.server && call.target && html`<${CalledTool} ...${{ call, keys: status.keys ?? [] }} />`}
-    <${Copy} button="Copy the link" text=${address} box=${box} />
     <p class="note">${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is configured to.</p>
   <//>`;
 }

@@ -13,7 +13,7 @@ import { Choice, Confirm, Filter, Pending, Problem, matcher, readInto } from "./
 import { Results } from "./results.js";
 import { go, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
-import { effectOf, isReadOnly, openTool, toolKey } from "./tool.js";
+import { callsByTool, effectOf, isReadOnly, openTool, toolKey } from "./tool.js";
 import { causesOf } from "./who.js";
 
 export class Compare extends Component {
@@ -46,7 +46,7 @@ const COLUMNS = [
 /** All tools of the servers, those that were called most first, of which one is chosen. */
 function ToolChoice({ catalog, calls, params }) {
   const matches = matcher(params.get("q") ?? "");
-  const byTool = Map.groupBy(calls, ({ server, upstreamName, target }) => toolKey({ server, name: upstreamName ?? target }));
+  const byTool = callsByTool(calls);
   const counted = catalog.tools.map((tool) => {
     const all = byTool.get(toolKey(tool)) ?? [];
     return { ...tool, known: clientName(tool), calls: all.length, errors: all.filter(isError).length };

@@ -63,6 +63,7 @@ export function DraftBar({ children, draft, isChanged, unready, error, callers }
   const { answer, unread, dropped, lastSave, isWriting, isAsking, outcome, unwritten } = draft.state;
   const { writes } = draft.props.status ?? {};
   const ask = (isAsking) => draft.setState({ isAsking });
+  const isDoubtful = answer?.warnings?.length > 0;
   const isEmpty = answer?.tools.length > 0 && answer.tools.every((it) => it.shown === null);
   return html`<div class="draft-bar" role="region" aria-label="The draft as a whole">
     ${children}
@@ -75,13 +76,13 @@ export function DraftBar({ children, draft, isChanged, unready, error, callers }
         Bring back the draft of <${Name} value=${dropped.id} limit=${40} />
       </button>`}
       <button type="button" disabled=${!isChanged || isWriting} onClick=${draft.discard}>Discard changes</button>
-      ${writes && html`<button type="button" class="main" disabled=${unready || isWriting} aria-describedby="unready" onClick=${isEmpty ? () => ask(true) : draft.save}>Save</button>
+      ${writes && html`<button type="button" class="main" disabled=${unready || isWriting} aria-describedby="unready" onClick=${isEmpty || isDoubtful ? () => ask(true) : draft.save}>Save</button>
         <span id="unready" class="note">${unready}</span>`}</div>
     <div class="outcomes">
       ${isEmpty && html`<p class="problem">This variant lists no tool.</p>`}
       <${FirstTen} all=${answer?.warnings ?? []} show=${(some) => some.map((it) => html`<p class="problem"><${LongText} value=${it} isSentence /></p>`)} />
-      ${isAsking && !unready && isEmpty && html`<${Confirm} title="Save a variant without tools?" button="Save it" yes=${draft.save}
-        no=${() => ask(false)}>Its clients get none of the servers’ tools.<//>`}
+      ${isAsking && !unready && (isEmpty || isDoubtful) && html`<${Confirm} title=${isEmpty ? "Save a variant without tools?" : "Save it in spite of this?"} button="Save it" yes=${draft.save}
+        no=${() => ask(false)}>${isEmpty ? "Its clients get none of the servers’ tools." : "What is said above holds for its clients, too."}<//>`}
       ${error && html`<${Problem} what=${error.status !== 400 ? "The draft cannot be checked." : isElsewhere(error, draft.state.id) ? "Another part of the file is wrong." : "This is not a valid variant."} error=${error} />`}
       ${unread && html`<${Problem} what="The file cannot be read again." error=${unread} />`}
       ${unwritten && html`<${Problem} what="Nothing is written." error=${unwritten} />`}

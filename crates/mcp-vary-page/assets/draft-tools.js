@@ -7,7 +7,7 @@ import { Grid } from "./grid.js";
 import { Choice, Filter, matcher } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { destroys, effectOf, toolKey } from "./tool.js";
+import { callsByTool, callsIn, destroys, effectOf, toolKey } from "./tool.js";
 import { ServerChoice } from "./variants.js";
 
 const COLUMNS = [
@@ -15,21 +15,23 @@ const COLUMNS = [
   { id: "listed", head: "state", kind: "c-short" },
   { id: "tokens", head: "tokens", kind: "c-number" },
   { id: "before", head: "before", kind: "c-number" },
+  { id: "calls", head: "calls", kind: "c-number" },
   { id: "shown", head: "shown as", kind: "c-client" },
 ];
 /** For a suggestion, with how its tools were called. */
-const SUGGESTED = [...COLUMNS.filter((it) => it.id !== "before"), { id: "use", head: "called", kind: "c-wide" }];
+const SUGGESTED = [...COLUMNS.filter(({ id }) => id !== "before" && id !== "calls"), { id: "use", head: "called", kind: "c-wide" }];
 
 /**
  * `now(tool)`: what the draft makes of it. `toggle(tools, isShown)` lists or hides them, and `only(tools, rules)` lists them
- * alone, by the rules. `used`: for a suggestion, the calls and people of each tool.
+ * alone, by the rules. `calls`: the last ones of all tools. `used`: for a suggestion, the calls and people of each tool.
  */
-export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only, used }) {
+export function DraftTools({ catalog, calls, id, now, params, tool, grid, toggle, only, used }) {
   const groups = grouped(catalog, params, now);
   const rows = groups.flatMap((group) => [group, ...group.tools]);
   const tools = groups.flatMap((group) => group.tools);
   const isAll = tools.length === catalog.tools.filter((it) => it.name).length;
-  const cell = (row, column) => (row.tools ? groupCell(row, column, now, id) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
+  const byTool = callsByTool(calls);
+  const cell = (row, column) => (column.id === "calls" && (row.tools || !now(row).isLocked) ? callsIn(row, byTool) : row.tools ? groupCell(row, column, now, id) : toolCell(row, column, now(row), id, used?.get(toolKey(row))));
   const open = (row, { id: column }) => {
     if (row.tools) return set(row.tools, row.tools.every(isAbsent) || row.tools.some((it) => isAbsent(it) && !now(it).isLocked));
     return column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
@@ -90,8 +92,8 @@ function groupCell({ server, all, tools }, { id: column }, now, id) {
   if (column === "tokens") return sum((it) => now(it).isShown && now(it).tokens);
   if (column === "before") return sum((it) => it.variants[id]?.tokens);
   if (column !== "name") return null;
-  const [isChecked, isLocked] = ["isShown", "isLocked"].map((member) => tools.every((it) => now(it)[member]));
-  return html`<${Box} label=${`all tools of ${plain(server, 40)}`} ...${{ isChecked, isLocked, isSome: tools.some((it) => now(it).isShown) }} />
+  const [isChecked, isSome] = ["every", "some"].map((some) => all[some]((it) => now(it).isShown));
+  return html`<${Box} label=${`all tools of ${plain(server, 40)}`} ...${{ isChecked, isSome, isLocked: tools.every((it) => now(it).isLocked) }} />
     <${Name} value=${server} limit=${60} />`;
 }
 

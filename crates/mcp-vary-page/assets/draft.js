@@ -11,8 +11,9 @@ import { JsonField, readValue } from "./form.js";
 import { count, minuteOfDay, plural } from "./format.js";
 import { CheckBox, Choice, Pending, Problem, matcher, readInto } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
+import { forget } from "./rule.js";
 import { FirstTen, LongText, Name, plain } from "./text.js";
-import { openTool, toolKey } from "./tool.js";
+import { Unknown, openTool, toolKey } from "./tool.js";
 import { VARIANTS_OFF } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
@@ -116,7 +117,7 @@ export class Draft extends Component {
     if (from) replace({ from: "" });
     const draft = drafts.get(id);
     if (draft) drafts.set(id, { ...draft, saved: draft.saved ?? saved });
-    this.setState({ ...saved, ...draft, saved, digest, lastSave, inherited }, () => this.ask());
+    this.setState({ ...saved, ...draft, saved, digest, lastSave, inherited, isPending: true }, () => this.ask());
   }
 
   /** Reads everything again, for a file that was written. */
@@ -159,6 +160,7 @@ export class Draft extends Component {
     const isNews = (line) => !line.startsWith("warning: ") || !known.some((what) => withoutPositions(line).includes(what));
     await readInto(this, async () => {
       const { outcome, isUsed } = await run();
+      forget();
       await this.reread();
       return { outcome: { ...action, isUsed, lines: outcome.split("\n").filter(isNews) } };
     }, "unwritten");
@@ -343,7 +345,7 @@ export class Draft extends Component {
   }
 
   renderTools({ parent, isMoved }, tool, row, error) {
-    const { catalog, id, value, inherited, isPending, tried, undone, suggestion } = this.state;
+    const { catalog, calls, id, value, inherited, isPending, tried, undone, suggestion } = this.state;
     const { params, failed } = this.props;
     const servers = value.servers ?? inherited.servers;
     const { change, toggle, only, close, grid } = this;
@@ -351,8 +353,7 @@ export class Draft extends Component {
     const now = this.figures();
     const still = isPending ? [] : tried.filter((it) => now(it).hidden);
     const used = suggestion?.id === id ? new Map(suggestion.used.map((it) => [toolKey(it), it])) : null;
-    const absent = (this.props.status?.servers ?? []).filter(({ state, tools }) => state !== "up" && tools === undefined);
-    return html`${absent.length > 0 && html`<p class="note">Not known yet: the tools of ${plain(absent.map(({ name, state }) => `${name} (${state})`).join(", "), 200)}</p>`}
+    return html`<${Unknown} status=${this.props.status} />
       <div role="alert">${isMoved && html`<${Moved} ...${{ id }} keep=${this.keep} discard=${this.discard} />`}</div>
       <${CheckBox} checked=${isCompact(id, value)} onChange=${(event) => change(setCompact(id, value, event.target.checked))}>
         compact: first sentences and short schemas
@@ -363,7 +364,7 @@ export class Draft extends Component {
         ${" "}<${LongText} value=${now(still[0]).hidden} isSentence />. ${/^its .servers/.test(now(still[0]).hidden) ? "Check its server above." : "Change that in “All its settings, as JSON”."}
       </p>`}</div>
       <div class=${row ? "split" : ""}>
-        <${DraftTools} id=${parent?.id} ...${{ catalog, now, params, tool, grid, toggle, only, used }} />
+        <${DraftTools} id=${parent?.id} ...${{ catalog, calls, now, params, tool, grid, toggle, only, used }} />
         ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle, noted }} />`}
       </div>
       <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />`;

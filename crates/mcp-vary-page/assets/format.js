@@ -45,7 +45,7 @@ export function minuteOfDay(seconds) {
 export const momentOfDay = (seconds) => (Date.now() / 1000 - seconds < 600 ? timeOfDay : minuteOfDay)(seconds);
 
 /** When Vary started, which is when what it counts begins. */
-export const startOf = ({ uptime }) => minuteOfDay(Date.now() / 1000 - uptime);
+export const startOf = ({ begun }) => minuteOfDay(begun);
 
 /** A minute as an address has it, `2026-11-29T09:31Z`, and the second at which it begins; `NaN` for another text. */
 export const addressOfMinute = (seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 16)}Z`;

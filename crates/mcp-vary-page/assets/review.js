@@ -27,8 +27,8 @@ export class Review extends Component {
     if (!review || !status) return html`<${Pending} what="review" error=${error} />`;
     const calls = Map.groupBy(failuresWith(status, NOT_LISTED), ({ target }) => target);
     const unlisted = [...calls].map(([target, all]) => ({ target, calls: all, count: total(all), status, catalog, meant: review.meant }));
-    const { setting, note } = Object.groupBy(review.setup ?? [], ({ kind }) => kind);
-    const entries = { ...review, setup: setting, refused: refusals(review, status), unlisted: unlisted.sort((a, b) => b.count - a.count) };
+    const { setting, note, file } = Object.groupBy(review.setup ?? [], ({ kind }) => kind);
+    const entries = { ...review, setup: setting, file, refused: refusals(review, status), unlisted: unlisted.sort((a, b) => b.count - a.count) };
     const tables = TABLES.map((table) => reviewTable(table, entries, status));
     const [found, empty] = [true, false].map((isFound) => tables.filter(({ rows }) => rows.length > 0 === isFound));
     const fine = empty.filter(({ member }) => !unreadLists(status.servers) || !OF_ALL_LISTS.includes(member));
@@ -125,7 +125,7 @@ const TABLES = [
       sentence(what), html`<${Place} ...${{ place }} />`,
       html`${fix && sentence(fix)}${variant && html` (draft of ${draftLink(variant)})`}`,
     ],
-    (status) => `In the file as it is now. Vary started at ${startOf(status)}.`],
+    (status, { file }) => `${file ? "In the file that Vary could use last" : "In the file as it is now"}. Vary started at ${startOf(status)}.`],
   ["Calls of tools that are not in the client’s list", ["#calls", "tool", "~what to do", "~by", "last"], "unlisted", unlistedRow,
     (status) => `Since ${startOf(status)}. A client leads to what it gets, and why.`],
   ["Names that collide", ["list", "name", "reachable", "hidden"], "collisions",
@@ -203,7 +203,7 @@ function isNear(one, other) {
 }
 
 /** The words of a name, in whatever order they are. */
-const wordsOf = (name) => name.toLowerCase().split(/[_.\s-]+/).sort().join(" ");
+const wordsOf = (name) => name.replace(/([a-z])(?=[A-Z])/g, "$1_").toLowerCase().split(/[_.\s-]+/).sort().join(" ");
 
 /** The filters that find calls of tools that are not listed. */
 const NOT_LISTED = { outcome: "not_listed" };

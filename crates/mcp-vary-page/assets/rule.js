@@ -14,12 +14,18 @@ function rules() {
   return latest.rules;
 }
 
+/** The file is another: what was read of it is old. */
+export const forget = () => (latest = null);
+
 /** Where a rule is, as editors open it, and unless it `isShort` what it says; nothing for what is not a rule of the file. */
 export class RuleText extends Component {
   componentDidMount() {
-    const show = (rule) => this.setState({ rule });
-    rules().then(({ rules }) => show(rules.find((it) => it.rule === this.props.name)), (error) => this.setState({ error }));
+    const show = (state) => this.setState({ error: null, ...state });
+    this.read = rules();
+    this.read.then(({ rules }) => show({ rule: rules.find((it) => it.rule === this.props.name) }), (error) => show({ error }));
   }
+
+  componentDidUpdate = () => rules() !== this.read && this.componentDidMount();
 
   render({ isShort }, { rule, error }) {
     if (error) return html` <span class="faint">(its text cannot be shown: ${error.message})</span>`;

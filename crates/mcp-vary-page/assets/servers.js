@@ -68,21 +68,23 @@ export class ServerProblems extends Component {
   }
 }
 
-/** From so many failed calls on, and from these shares of the calls, a server or a client fails often; of clients, for so many seconds after the last one. */
-const [FEWEST_ERRORS, SHARE_OF_SERVER, SHARE_OF_CLIENT, LATELY] = [3, 0.05, 0.25, 900];
-export const RULE_OF_CARDS = `A server fails often from ${FEWEST_ERRORS} failed calls on that are 5 % of its calls of the last 5 minutes, or of all if these are fewer than ${FEWEST_ERRORS}; a client from 25 %, if one was in the last 15 minutes.`;
+/** From so many failed calls on, and from these shares of the calls, a server or a client fails often; of clients, for so many seconds after the last one, but not for a session that was lost so many seconds after a start: they begin new ones by themselves. */
+const [FEWEST_ERRORS, SHARE_OF_SERVER, SHARE_OF_CLIENT, LATELY, RECONNECTING] = [3, 0.05, 0.25, 900, 120];
+export const RULE_OF_CARDS = `A server fails often from ${FEWEST_ERRORS} failed calls on that are 5 % of its calls of the last 5 minutes, or of all if these are fewer than ${FEWEST_ERRORS}; a client from 25 % at other servers, if one was in the last 15 minutes.`;
 
 const isRecent = (calls) => lastOf(calls) > Date.now() / 1000 - LATELY;
 
-/** The clients that fail often, and the errors of requests that name no client, those with the most first. */
+/** The clients that fail often at servers without problems, and the errors of requests that name no client, those with the most first. */
 function failingClients(status) {
+  const ofServers = new Set((status.servers ?? []).filter((it) => hasProblem(it, status)).map(({ name }) => name));
+  const isKnown = ({ server, error, at }) => ofServers.has(server) || (at < status.begun + RECONNECTING && error?.startsWith("Session not found"));
   const errors = failuresWith(status, { outcome: "error" }).map((it) => ({ ...it, name: it.client?.name }));
   const groups = Map.groupBy(errors, ({ name, error }) => name || `\0${error}`);
-  const all = [...groups.values()].map((failed) => ({ ...failed[0], failed, number: total(failed) }));
+  const all = [...groups.values()].map((failed) => ({ ...failed[0], failed, number: total(failed), others: failed.filter((it) => !isKnown(it)) }));
   const callsOf = (name) => status.clients.reduce((sum, { client, calls }) => sum + (client?.name === name ? calls : 0), 0);
   const often = all.map((it) => ({ ...it, calls: it.name ? Math.max(callsOf(it.name), it.number) : 0 }));
   return often
-    .filter(({ failed, number, calls }) => number >= FEWEST_ERRORS && number >= SHARE_OF_CLIENT * calls && isRecent(failed))
+    .filter(({ others, calls }) => total(others) >= Math.max(FEWEST_ERRORS, SHARE_OF_CLIENT * calls) && isRecent(others))
     .sort((a, b) => b.number - a.number);
 }
 

@@ -5,7 +5,7 @@ import { questionOf } from "./client.js";
 import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
-import { plural } from "./format.js";
+import { count, plural } from "./format.js";
 import { Choice, Panel, Pending, Problem, readInto } from "./parts.js";
 import { link, replace } from "./route.js";
 import { RuleText } from "./rule.js";
@@ -19,6 +19,18 @@ export function openTool(params) {
 
 /** The same as a text. Names of servers have no colon. */
 export const toolKey = ({ server, name }) => `${server}:${name}`;
+
+/** Calls by the tool that they are of. */
+export const callsByTool = (calls) => Map.groupBy(calls, ({ server, upstreamName, target }) => toolKey({ server, name: upstreamName ?? target }));
+
+/** How many of these a tool has, or the tools of a server. */
+export const callsIn = ({ all, tools, ...row }, byTool) => count((all ?? tools ?? [row]).reduce((sum, it) => sum + (byTool.get(toolKey(it))?.length ?? 0), 0));
+
+/** The servers whose tools are not known yet. */
+export function Unknown({ status }) {
+  const absent = (status?.servers ?? []).filter(({ state, tools }) => state !== "up" && tools === undefined);
+  return absent.length > 0 && html`<p class="note">Not known yet: the tools of ${plain(absent.map(({ name, state }) => `${name} (${state})`).join(", "), 200)}</p>`;
+}
 
 /** What a tool does, as its server declares. */
 export const isReadOnly = ({ annotations }) => annotations?.readOnlyHint === true;
@@ -68,7 +80,10 @@ export class MayCall extends Component {
       <span class=${`outcome ${{ yes: "allowed", no: "denied" }[verdict] ?? ""}`}>${verdict}</span>
       <span><${Callers} who=${who.map((it) => ({ ...it, tool: tool.name }))} links=${links} /><span class="beneath">${why}</span></span>
     </li>`;
-    return html`<ul class="steps" aria-label="Who may call it">
+    const withKey = people.filter(({ person }) => person);
+    const [may, depends] = VERDICTS.map((wanted) => withKey.filter((it) => verdictOf(it) === wanted).length);
+    return html`${withKey.length > 0 && html`<p><strong>${may > 0 ? count(may) : "None"} of ${count(withKey.length)}</strong> people with a key may call it${depends > 0 && `; for ${count(depends)} that depends on the call`}.</p>`}
+      <ul class="steps" aria-label="Who may call it">
         ${VERDICTS.flatMap((it) => groups.filter(([verdict]) => verdict === it)).map(([verdict, who]) => item(verdict, who, causesIn(reasonsOf(who[0]), tool)))}
         ${unknown.length > 0 && item("not known", unknown, "Vary keeps no claims of tokens. Paste them in “Who gets what”.")}
       </ul>

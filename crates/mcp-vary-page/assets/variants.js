@@ -5,12 +5,12 @@ import { get } from "./api.js";
 import { callersOf } from "./client.js";
 import { createRef, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
-import { count, plural, saving } from "./format.js";
+import { count, minuteOfDay, plural, saving } from "./format.js";
 import { Grid } from "./grid.js";
 import { Choice, Filter, Pending, Polled, Problem, Table, matcher } from "./parts.js";
 import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
-import { ToolPanel, openTool, toolKey } from "./tool.js";
+import { ToolPanel, Unknown, callsByTool, callsIn, openTool, toolKey } from "./tool.js";
 import { clientLinks } from "./who.js";
 
 export class Variants extends Polled {
@@ -37,11 +37,12 @@ export class Variants extends Polled {
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant, in tokens</h2>
         <${Choices} ...${{ catalog, params }} />
+        <${Unknown} status=${status} />
         <div class=${tool ? "split" : ""} style=${{ "--longest": longest(catalog.tools.map((it) => clientName(it) + (params.get("sort") ? it.server : ""))) }}>
-          <${Matrix} ...${{ catalog, params, tool, grid: this.grid }} calls=${Map.groupBy(calls, ({ server, upstreamName, target }) => toolKey({ server, name: upstreamName ?? target }))} />
+          <${Matrix} ...${{ catalog, params, tool, grid: this.grid }} calls=${callsByTool(calls)} />
           ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, keys, links: clientLinks, close: this.close }} />`}
         </div>
-        <p class="note">Choose a tool for its texts and who may call it: access rules can hide more than variants do.</p>
+        <p class="note">Choose a tool for its texts and who may call it: access rules can hide more than variants do. ${calls.length > 0 && `Calls are those of the last ${count(calls.length)} since ${minuteOfDay(calls.at(-1).at)}.`}</p>
       </section>
       <div class="sides">
         <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
@@ -65,7 +66,7 @@ export const draftLink = (id) => html`<a href=${link("draft", { variant: id })} 
 
 function Choices({ catalog, params }) {
   const others = catalog.variants.filter(({ id }) => id !== catalog.baseline);
-  const orders = [[".tokens", "most tokens first"], [".calls", "least called lately first"], ...others.map(({ id }) => [id, `most saved by ${plain(id, 40)}`])];
+  const orders = [[".tokens", "most tokens first"], [".calls", "least called first"], ...others.map(({ id }) => [id, `most saved by ${plain(id, 40)}`])];
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     <${ServerChoice} ...${{ catalog, params }} />
@@ -87,7 +88,8 @@ function Matrix({ catalog, params, tool, grid, calls }) {
   const columns = [
     { id: "tool", head: "tool", kind: "c-name" },
     { id: "server", head: "original", kind: "c-number" },
-    ...catalog.variants.map(({ id }) => ({ id: `v-${id}`, head: draftLink(id), kind: "c-variant", variant: id, width: tool ? null : widthOf(catalog, id) })),
+    { id: "calls", head: "calls", kind: "c-number", width: tool && "3.2rem" },
+    ...catalog.variants.map(({ id }) => ({ id: `v-${id}`, head: draftLink(id), kind: "c-variant", variant: id, width: tool || hasMarks(rows, id) ? null : "8.8rem" })),
   ];
   const open = (row, column) => {
     const variant = column.variant ?? params.get("variant") ?? "";
@@ -97,19 +99,15 @@ function Matrix({ catalog, params, tool, grid, calls }) {
   const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
   const selected = (row, column) => isOpen(row) && (column.variant ?? "") === (params.get("variant") ?? "");
   return html`<${Grid} handle=${grid} label="Tools of each variant" ...${{ columns, rows, open, selected }}
-    cell=${(row, column) => (row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools && (params.get("sort") === ".calls" ? `${row.server}, ${plural(callsOf(row), "call")}` : row.server)))}
+    cell=${(row, column) => (column.id === "calls" ? callsIn(row, calls) : row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools && row.server))}
     foot=${foot(catalog)} />`;
 }
 
 /** The characters of the longest of some texts. */
 const longest = (texts) => texts.reduce((most, { length }) => Math.max(most, length), 0);
 
-/** The width of a column in which marks of up to 30 characters are whole; of one without marks, what the others leave. */
-function widthOf({ tools }, id) {
-  const shown = tools.map(({ variants }) => variants[id] ?? {});
-  const most = longest(shown.map(({ name, renamed, fixed = [] }) => (renamed ? `→ ${name} ` : "") + (fixed.length > 0 ? `${fixed.length} fixed` : "")));
-  return most > 0 ? `calc(${Math.min(most, 30)} * 0.86ch + 8rem)` : null;
-}
+/** Whether a column says more than tokens: it gets what the others leave. */
+const hasMarks = (rows, id) => rows.some(({ variants }) => variants?.[id]?.renamed || variants?.[id]?.fixed?.length > 0);
 
 /** A row for each server with its sums, then its tools unless they are folded; or all tools, in the order of `sort`. */
 function matrixRows(catalog, params, callsOf) {
@@ -185,7 +183,7 @@ function foot({ variants, baseline }) {
   const base = variants.find((it) => it.id === baseline)?.tokens;
   const hasWhole = variants.some((it) => it.wholeTokens !== it.tokens);
   return [
-    ...(hasWhole ? [[html`<span title="with what no model reads, such as output schemas">whole list</span>`, "", ...variants.map((it) => tokensCell(it.wholeTokens))]] : []),
-    ["for a model", "", ...variants.map((it) => tokensCell(it.tokens, base, "", "total"))],
+    ...(hasWhole ? [[html`<span title="with what no model reads, such as output schemas">whole list</span>`, "", "", ...variants.map((it) => tokensCell(it.wholeTokens))]] : []),
+    ["for a model", "", "", ...variants.map((it) => tokensCell(it.tokens, base, "", "total"))],
   ];
 }

@@ -9,7 +9,7 @@ import { CallCount, Choice, Filter, PlainTable, Problem, Table, matcher } from "
 import { go, link, linkWith, replace } from "./route.js";
 import { Rule, RuleText } from "./rule.js";
 import { FirstTen, Folded, LongText, Name, plain, sentence } from "./text.js";
-import { MayCall, causesIn, linkToTool, reasonsOf, toolKey } from "./tool.js";
+import { MayCall, Unknown, causesIn, linkToTool, reasonsOf, toolKey } from "./tool.js";
 
 /** What decides, after the variant. */
 export const REASONS = {
@@ -112,7 +112,7 @@ export class Who extends Component {
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!params.get("initialize") && !error && callers && html`<div class="review"><${Seen} callers=${callers} person=${text("key")} /></div>`}
       ${answer?.lacksCredential && html`${refusal(keys)}<${Recorded} ...${{ answer, params }} />`}
-      ${answer && !answer.lacksCredential && html`<${Answer} ...${{ answer, params }} down=${(status?.servers ?? []).filter(({ state }) => state === "down").map(({ name }) => name)} />`}`;
+      ${answer && !answer.lacksCredential && html`<${Answer} ...${{ answer, params, status }} />`}`;
   }
 }
 
@@ -217,7 +217,7 @@ function Recorded({ answer, params }) {
   return html`<p>The call at ${time} got <strong><${Name} value=${variant} /></strong>, by ${by}${rule && html` <code><${Name} value=${rule} /></code>`}: ${isOfCaller && answer.lacksCredential ? "its person is not known any more" : html`the fields lack ${lacks}`}.</p>`;
 }
 
-function Answer({ answer, params, down }) {
+function Answer({ answer, params, status }) {
   const { person } = answer;
   const { name, version } = answer.client ?? {};
   const other = person ? html`A client of <${Name} value=${person} />` : "This client";
@@ -234,7 +234,7 @@ function Answer({ answer, params, down }) {
       <${Recorded} ...${{ answer, params }} />
       <div class="sides">
         <div><h3>The steps of the decision</h3><ol class="steps">${answer.steps.map(line)}</ol></div>
-        ${answer.tools.length > 0 && html`<div><${Tools} ...${{ answer, params, down }} /></div>`}</div>
+        ${answer.tools.length > 0 && html`<div><${Tools} ...${{ answer, params, status }} /></div>`}</div>
       <${Declared} features=${answer.features ?? []} />
       <${Rules} rules=${answer.rules ?? []} />
       <${Ranking} ranking=${answer.ranking ?? []} decided=${["ranking", "model"].includes(answer.reason)} />
@@ -268,7 +268,8 @@ function Rules({ rules }) {
 }
 
 /** The tools: those that are listed, then those that are hidden by what hides them, each once. */
-function Tools({ answer, params, down }) {
+function Tools({ answer, params, status }) {
+  const down = (status?.servers ?? []).filter(({ state }) => state === "down").map(({ name }) => name);
   const isHidden = ({ hidden }) => hidden.length > 0;
   const q = params.get("q") ?? "";
   const matches = matcher(q);
@@ -284,6 +285,7 @@ function Tools({ answer, params, down }) {
     <div class="choices">
       <${Filter} label="Tool" hint="why not delete_file?" value=${q} onChange=${(text) => replace({ q: text })} />
     </div>
+    <${Unknown} status=${status} />
     <div role="status">${q && one && html`<${OneTool} tool=${one} variant=${answer.variant} isDown=${down.includes(one.server)} />`}</div>
     ${found.length === 0 && html`<p class="empty">No tool matches. Clear the filter.</p>`}
     ${found.length > 1 && html`<${FirstTen} all=${groups} show=${(some) => html`<ul class="causes">${some.map(group)}</ul>`} />`}`;
@@ -308,7 +310,7 @@ function OneTool({ tool, variant, isDown }) {
   const gets = html`it gets <${Name} value=${tool.shown} />${isDown && html`, but <strong class="bad"><${Name} value=${tool.server} /> is down</strong>`}`;
   const answer = tool.hidden.length > 0 ? causesOf(tool) : isRefused(tool) ? refusedBy(tool) : gets;
   return html`<a href=${linkToTool(tool, variant)}><${Name} value=${tool.name} /></a> of <${Name} value=${tool.server} />: ${answer}
-    ${" "}· <a href=${linkWith({ tool: toolKey(tool) })}>who may call it</a>`;
+    ${" "}· <a href=${linkWith({ tool: toolKey(tool) })}>who may call it, and by which rule</a>`;
 }
 
 /** Whether each call of a tool that is listed is refused, and by what. */
