@@ -75,4 +75,30 @@ export async function draftBesideOthers({ visitor, ask, folder }) {
     holds(outcome.includes("is new") && !outcome.includes("matches nothing"), outcome);
     await page.unrouteAll({ behavior: "wait" });
   });
+
+  await check("a draft with warnings is saved when that is confirmed", async () => {
+    const sent = [];
+    await page.route("**/api/draft", async (route) => {
+      const response = await route.fetch();
+      return route.fulfill({ json: { ...(await response.json()), warnings: ["`tools.git_log` is called `diff`, like `tools.git_diff`"] } });
+    });
+    await page.route("**/api/save", (route) => {
+      sent.push(route.request().postDataJSON().id);
+      return route.fulfill({ json: { isUsed: true, outcome: "reloaded" } });
+    });
+    const status = await ask("/api/status");
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
+    await open("few");
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    await save.click();
+    await bar.getByRole("heading", { name: "Save it in spite of this?" }).waitFor({ timeout: 5_000 });
+    await bar.getByRole("button", { name: "Cancel" }).click();
+    equal(sent, [], "what was saved before");
+    await save.click();
+    await bar.getByRole("button", { name: "Save it" }).click();
+    await bar.getByText("Saved.").waitFor({ timeout: 5_000 });
+    equal(sent, ["few"], "what was saved");
+    await page.unrouteAll({ behavior: "wait" });
+  });
 }

@@ -581,7 +581,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.getByText("changes", { exact: true }).first().waitFor({ timeout: 5_000 });
     await settled();
     const shown = await cells("git_diff");
-    equal([shown[1], shown[4]], ["listed", "changes"], "its row");
+    equal([shown[1], shown[5]], ["listed", "changes"], "its row");
     const text = await region("YAML of the variant").innerText();
     holds(text.includes("changes") && text.includes("What changed."), text);
     const { tokens } = await ask("/api/draft", asked.at(-1));

@@ -82,7 +82,7 @@ export async function callHistory({ browser, address, token, status }) {
     await gap.filter({ hasText: /^Vary started at [^.]*; nothing from before is here\.\s+Show them from the audit log\s*All of them:/ }).waitFor({ timeout: 5_000 });
   }, { calls: [...busy, ...recorded.filter(({ outcome }) => !["allowed", "cancelled"].includes(outcome))] });
 
-  await inPage("the audit log shows what the filters want and is not kept, until they are others", async ({ page, shows, visitor }) => {
+  await inPage("the audit log shows what the filters want and is not kept, and then what others want", async ({ page, shows, visitor }) => {
     const queries = [];
     const earlier = { ...recorded.at(-1), id: 1e12, at: MINUTE - 60, target: "delete_file" };
     await page.route("**/api/recorded?*", (route) => {
@@ -105,7 +105,10 @@ export async function callHistory({ browser, address, token, status }) {
     await page.locator(".panel #call").waitFor({ timeout: 5_000 });
     await page.getByRole("button", { name: "Close" }).click();
     await page.getByLabel("Search calls").fill("delete_f");
-    await shows(6);
+    await page.waitForFunction(() => document.querySelector(".calls .recorded")?.textContent.includes("3 calls of the audit log"));
+    equal([queries.length, queries.at(-1).get("q"), Number(queries.at(-1).get("to"))], [3, "delete_f", busy.at(-1).at], "what was asked for then");
+    await page.getByLabel("Search calls").fill("no such tool");
+    await page.locator(".calls p.empty", { hasText: "No call here matches the filters. Clear the filters" }).waitFor({ timeout: 5_000 });
   }, { calls: [...busy, recorded[1]] });
 
   await inPage("a call that Vary did not send on shows what decided that, and in its panel what the client read", async ({ page, visitor }) => {

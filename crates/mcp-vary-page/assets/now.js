@@ -124,7 +124,7 @@ function Savings({ savings: { clients, days }, since }) {
 const NAMES = { memory: "bytes of requests and subscriptions", resultStore: "bytes of shortened results", tasks: "asynchronous tasks" };
 
 /** What the gateway holds, and what it refused: all numbers of the status. */
-function Counts({ status: { uptime, counters, ...status } }) {
+function Counts({ status: { uptime, begun, counters, ...status } }) {
   const numbers = Object.entries({ ...status, ...counters }).filter(([, value]) => typeof value === "number");
   return html`<details>
     <summary>Counts</summary>
