@@ -57,7 +57,7 @@ export class Calls extends Component {
     const [open, isOther] = [this.opened(), before.toString() !== params.toString()];
     if (this.state.calls && !open && params.has("call")) this.readLost(params.get("call"));
     // Who wanted the calls of the audit log wants those of other filters, too, once they are typed.
-    if (isOther && filterText(params) !== filterText(before)) clearTimeout(this.again);
+    if (isOther) clearTimeout(this.again);
     if (isOther && this.state.earlier && !this.earlier() && gapBefore(params, this.props.status)) this.again = setTimeout(this.readEarlier, 600);
     if (open && (!calls || isOther)) this.grid.current?.reveal(narrowed(this.state.calls, params).indexOf(open));
     if (open || !isOther) return;
