@@ -265,11 +265,14 @@ pub fn unknown_items<'a>(
     overridden: impl IntoIterator<Item = &'a str>,
     there: &[&str],
 ) -> Vec<ViewDiagnostic> {
-    let missing = overridden.into_iter().filter(|name| !there.contains(name));
+    let overridden: Vec<&str> = overridden.into_iter().collect();
+    // What has an override of its own is not what another one means.
+    let free = || there.iter().filter(|name| !overridden.contains(name));
+    let missing = overridden.iter().filter(|name| !there.contains(name));
     missing
         .map(|name| ViewDiagnostic::UnknownItem {
             key: format!("{key}.{}", for_display(name)),
-            suggestion: nearest(name, there.iter().copied()).map(str::to_owned),
+            suggestion: nearest(name, free().copied()).map(str::to_owned),
         })
         .collect()
 }

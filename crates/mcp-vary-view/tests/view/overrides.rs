@@ -493,6 +493,12 @@ fn mistakes_are_told_at_once() {
     `tools.serach_all` names no tool that a server has; did you mean `search_all`?
     `tools.x.y` names no tool that a server has; take it out
     "#);
+    let taken = unknown_items(
+        "tools",
+        ["tickets_close_issue", "tickets_create_issue"],
+        &["tickets_create_issue"],
+    );
+    insta::assert_snapshot!(told(&taken), @"`tools.tickets_close_issue` names no tool that a server has; take it out");
 
     let prompt = r#"{"name": "p", "arguments": [{"name": "n"}]}"#;
     let change =
