@@ -368,9 +368,13 @@ await check("an experiment shows how its interval moved, as a drawing and as a t
 });
 
 await check("the figures of the matrix are those of the catalog and of the last calls", async () => {
-  const { calls } = await ask("/api/last-calls");
-  const callsOf = ({ server, name }) => calls.filter((it) => it.server === server && (it.upstreamName ?? it.target) === name).length;
+  // The client goes on calling, so what counts is what this view has read.
+  await visitor.view("/experiments");
+  const read = page.waitForResponse((response) => response.url().endsWith("/api/last-calls"));
   await visitor.view("/variants?q=*");
+  const { calls } = await (await read).json();
+  await page.getByText("Calls are those of the last").waitFor({ timeout: 5_000 });
+  const callsOf = ({ server, name }) => calls.filter((it) => it.server === server && (it.upstreamName ?? it.target) === name).length;
   const rows = await page.locator(".grid tbody tr:not(.group):has(td[data-cell])").evaluateAll((rows) =>
     rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell.querySelector(".tokens") ?? cell).textContent)),
   );
@@ -382,6 +386,10 @@ await check("the figures of the matrix are those of the catalog and of the last 
   equal(rows, expected.slice(0, rows.length), "rows");
   const totals = await page.locator(".grid tfoot .total").allTextContents();
   equal(totals, catalog.variants.map((it) => number(it.tokens)), "totals");
+  await page.getByLabel("Filter tools").fill("git_log");
+  const called = callsOf(named(/^git_log$/));
+  holds(called > 0, "the tool was not called");
+  equal(await page.locator(".grid tbody tr:not(.group) td").nth(1).textContent(), number(called), "the calls of git_log");
   return `${rows.length} rows`;
 });
 
