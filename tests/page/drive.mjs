@@ -205,12 +205,26 @@ await check("calls that cannot be read are not counted as none, and counted as s
   await other.page.context().close();
 });
 
+await check("calls that end while another view is open are in the list when the gateway is gone", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  await other.view("/variants");
+  const begin = Date.now() / 1000;
+  await other.page.waitForTimeout(1_500);
+  await other.page.route("**/api/**", (route) => route.abort());
+  await other.view("/now");
+  await other.page.waitForSelector(".calls tbody [data-cell='0-0']");
+  await other.page.locator(".calls tbody [data-cell='0-2']").click();
+  const at = Number(new URLSearchParams(new URL(other.page.url()).hash.split("?")[1]).get("call").split("-")[1]);
+  holds(at >= Math.floor(begin), `the last call is ${Math.round(begin - at)} seconds older`);
+  await other.page.context().close();
+});
+
 await check("what a gateway said that is gone is grey until it answers again", async () => {
   const other = await Visitor.open(browser, await newAddress(address, token));
   await other.page.route("**/api/status", (route) => route.abort());
   await other.page.waitForSelector("main.gone", { timeout: 10_000 });
   const silent = await other.text(".silent");
-  holds(/^Vary has not answered since \d\d:\d\d:\d\d; the page shows its state at that time\. Start it as before: vary serve \S*gateway\.yaml, with its other flags$/.test(silent), silent);
+  holds(/^Vary has not answered since \d\d:\d\d:\d\d; the page shows its state at that time\. Start it, with its other flags if there were any: vary serve \S*gateway\.yaml --directory \S+\s*Copy the command$/.test(silent), silent);
   await other.page.unroute("**/api/status");
   await other.page.waitForSelector("main:not(.gone)", { timeout: 10_000 });
   await other.page.context().close();
@@ -299,6 +313,7 @@ await check("an experiment says what to do, how many people or sessions it needs
   const use = (name, reason, rule) => ({ client: { name }, variant: "compact", reason, rule, requests: 1, calls: 1, last: now });
   const clients = [use("taking-part", "experiment", experiment.name), use("by-rule", "rule", "clients[0]"), use("by-address", "address")];
   await other.page.route("**/api/status", (route) => route.fulfill({ json: { ...status, clients } }));
+  await other.page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls: [] } }));
   await other.page.reload();
   await other.view("/experiments");
   await other.page.getByText("Wait for about 100 more sessions (at this pace 5 days).").waitFor({ timeout: 5_000 });
@@ -743,7 +758,7 @@ await check("a call of a tool that is not listed says that Vary answered, and wh
     [tool, "writes · leave it hidden, or draft of read-only, draft of few"],
     ["tickets_list", "tickets is down"],
     ["git_loog", "no server lists it; did the client mean git_log?"],
-    ["close_status", "no server lists it"],
+    ["close_status", "no server lists it · tools with “status”"],
     ["commit_git", "no server lists it; did the client mean git_commit?"],
     ["partner_gU+0435t", "partner lists it as partner_g_t_1f"],
     ["git_log", "few lists it as log"],

@@ -52,7 +52,7 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
     const { page } = visitor;
     await page.getByRole("list", { name: "Who may call it" }).getByText(ACCESS_RULE).first().waitFor({ timeout: 5_000 });
     const [line, ...others] = await mayCall(page);
-    holds(/^yes anybody without a key, claude-code/.test(line), line);
+    holds(/^yes anybody without a key\s+\d clients?: claude-code/.test(line), line);
     holds(line.includes(`access rule access[0] (${ACCESS_RULE}): allow *`), line);
     equal(others, [], "other lines");
     await page.getByRole("list", { name: "Who may call it" }).getByRole("link", { name: "claude-code" }).click({ timeout: 5_000 });

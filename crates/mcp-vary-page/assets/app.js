@@ -1,7 +1,7 @@
 // The page: its frame, the token, and the view that the address names.
 
 import { codeIn, exchange, get, hasToken, setToken, takeToken } from "./api.js";
-import { quoted } from "./calls.js";
+import { log, quoted } from "./calls.js";
 import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
@@ -9,6 +9,7 @@ import { Experiments } from "./experiments.js";
 import { duration, timeOfDay } from "./format.js";
 import { isShortcut } from "./grid.js";
 import { Now } from "./now.js";
+import { Copy } from "./parts.js";
 import { Review } from "./review.js";
 import { go, link, route } from "./route.js";
 import { actionsOf } from "./servers.js";
@@ -36,6 +37,7 @@ const ANOTHER_TOKEN = "the token of this tab is not that of Vary any more; type 
 class App extends Component {
   main = createRef();
   keys = createRef();
+  command = createRef();
   state = { route: route(), refused: this.props.refused };
   polls = 0;
 
@@ -44,6 +46,8 @@ class App extends Component {
     addEventListener("keydown", this.pressed);
     this.poll();
     setInterval(() => document.hidden || this.state.locked || this.poll(), INTERVAL);
+    // Browsers open few connections to a server, for all tabs.
+    addEventListener("visibilitychange", () => (document.hidden ? log.stop() : this.poll()));
   }
 
   moved() {
@@ -103,10 +107,11 @@ class App extends Component {
       // What is looked for in all lists changes seldom.
       const review = this.polls++ % 3 === 0 ? await get("/api/review") : this.state.review;
       // Readers of the page, and a page without a file, get none.
-      this.rules ??= get("/api/rules").then(({ rules: [rule] }) => this.setState({ file: rule?.file }), () => {});
+      this.rules ??= get("/api/rules").then(({ rules: [rule], directory }) => this.setState({ file: rule?.file, directory }), () => {});
       const [readAt, { begun }] = [Date.now() / 1000, this.state.status ?? {}];
       status.begun = Math.abs(readAt - status.uptime - begun) < 5 ? begun : readAt - status.uptime;
       this.setState({ status, review, readAt, silentSince: null, isOld: false, error: null, locked: false });
+      log.start();
     } catch (error) {
       const silentSince = error.status === 401 ? null : (this.state.silentSince ?? new Date());
       this.setState({ error, silentSince });
@@ -130,7 +135,8 @@ class App extends Component {
     this.setState(({ locked }) => ({ refused: locked && NOT_THE_TOKEN }));
   };
 
-  render(_, { route, status, review, file, readAt, silentSince }) {
+  render(_, { route, status, review, file, directory, readAt, silentSince }) {
+    const command = ["vary serve", file ? quoted(file) : "FILE", ...(directory ? ["--directory", quoted(directory)] : [])].join(" ");
     const [title, View] = VIEWS[route.view] ?? [];
     document.title = `${title ?? "Not found"} · Vary`;
     return html`
@@ -138,7 +144,8 @@ class App extends Component {
       <${Header} ...${{ view: route.view, status, review, readAt, silentSince, showKeys: this.showKeys }} />
       <div role="alert">
         ${silentSince &&
-        html`<p class="silent">Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it as before: <code>vary serve ${file ? quoted(file) : "FILE"}</code>, with its other flags</p>`}
+        html`<div class="silent"><span>Vary has not answered since ${silentSince.toLocaleTimeString("en-GB")}; the page shows its state at that time. Start it, with its other flags if there were any: <code ref=${this.command}>${command}</code></span>
+          <${Copy} button="Copy the command" text=${command} box=${this.command} /></div>`}
       </div>
       <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 class="for-readers" tabindex="-1">${title ?? "Not found"}</h1>

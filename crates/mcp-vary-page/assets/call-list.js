@@ -32,12 +32,10 @@ export class Calls extends Component {
       this.props.failed(error);
     };
     const changed = () => {
-      // What is shown at first may be from before another view.
-      this.setState({ error: null, ...(!(this.isRead && this.isHeld()) && { calls: this.known() }) });
-      this.isRead = true;
+      this.setState({ error: null, ...(!this.isHeld() && { calls: this.known() }) });
       this.props.changed();
     };
-    log.start(changed, failed);
+    log.watcher = { changed, failed };
     this.showAll();
     // After the heading of the view has got the focus.
     if (filtersOf(this.props.params).length > 0) setTimeout(() => this.heading.current?.scrollIntoView());
@@ -47,7 +45,7 @@ export class Calls extends Component {
 
   componentWillUnmount() {
     clearTimeout(this.again);
-    log.stop();
+    log.watcher = {};
     removeEventListener("keydown", this.pressed, true);
   }
 
@@ -92,7 +90,7 @@ export class Calls extends Component {
   readEarlier = async () => {
     const { params, status } = this.props;
     const of = filterText(params);
-    const { calls = [], to = keptSince() || startIn(status) } = this.earlier() || {};
+    const { calls = [], to = keptSince() || status.begun } = this.earlier() || {};
     const end = calls.at(-1)?.at ?? Math.min(to, endIn(params) || to);
     const query = new URLSearchParams([...JSON.parse(of), ["from", beginIn(params)], ["to", end]]);
     await readInto(this, async () => {
@@ -164,7 +162,7 @@ export class Calls extends Component {
     return html`
       <${Filters} ...${{ params, all }} isOpen=${!!this.state.isOpen} toggle=${() => this.setState(({ isOpen }) => ({ isOpen: !isOpen }))} />
       <div ref=${this.list}>
-        <${CallChart} all=${latest} calls=${narrowed(all, params, TIME_FILTERS)} chosen=${chosen} from=${beginIn(params)} since=${earlier ? earlier.isCut && earlier.calls.at(-1)?.at : keptSince() || startIn(status)} />
+        <${CallChart} all=${latest} calls=${narrowed(all, params, TIME_FILTERS)} chosen=${chosen} from=${beginIn(params)} since=${earlier ? earlier.isCut && earlier.calls.at(-1)?.at : keptSince() || status.begun} />
         ${gap && html`<div class="recorded differs">
           <span>${gap}</span> ${this.door("Show them from the audit log")}
           <${Earlier} ...${{ params, status }} /></div>`}
@@ -188,8 +186,6 @@ export class Calls extends Component {
   }
 }
 
-/** The second at which Vary started. */
-const startIn = ({ begun }) => begun;
 /** The second at which the time begins that the filters want; 0 without such a filter. */
 const beginIn = (params) => (params.get("minutes") ? beginOf(params.get("minutes")) : secondsOf(params.get("from") ?? "")) || 0;
 
@@ -201,12 +197,12 @@ const filterText = (params) => JSON.stringify(filtersOf(params).map((name) => [T
 const identityOf = ({ at, target, durationMs, bytesIn }) => [Math.floor(at / 10), target, durationMs, bytesIn].join(" ");
 
 /** Whether a time filter begins before Vary started, of which nothing is here. */
-const isFromBefore = (params, status) => beginIn(params) > 0 && beginIn(params) < startIn(status);
+const isFromBefore = (params, status) => beginIn(params) > 0 && beginIn(params) < status.begun;
 
 /** What the calls that the filters want lack, since Vary does not keep it; nothing if all of them are there. */
 function gapBefore(params, status) {
   const [since, end] = [keptSince(), endIn(params)];
-  const isCut = filtersOf(params).length > 0 && beginIn(params) < since && !(end > 0 && end <= startIn(status));
+  const isCut = filtersOf(params).length > 0 && beginIn(params) < since && !(end > 0 && end <= status.begun);
   const cut = isCut && html`<strong>Before ${momentOfDay(since)}</strong> only ${MOST_ERRORS} errors and ${MOST_ERRORS} refusals of all are kept.`;
   return isFromBefore(params, status) ? html`<strong>Vary started at ${startOf(status)}</strong>; nothing from before is here. ${cut}` : cut;
 }
@@ -308,7 +304,7 @@ function Chosen({ params, all, status }) {
   const toggle = (outcome, number, textOf) => {
     const isSet = params.get("outcome") === outcome;
     const since = TIME_FILTERS.some((name) => params.has(name)) ? 0 : total(failuresWith(status, { ...Object.fromEntries(params), outcome }));
-    const text = since > number ? `${count(number)} of ${textOf(since)}` : textOf(number);
+    const text = since > number ? `${count(number)} kept of ${textOf(since)}` : textOf(number);
     return (number > 0 || isSet) && html`<li><a href=${narrow({ outcome: isSet ? null : outcome })} aria-current=${isSet ? "true" : undefined}>${text}</a></li>`;
   };
   const chosen = FIXED.map((name) => [name, params.get(name)]).filter(([, value]) => value).map(
@@ -389,6 +385,7 @@ function Result({ call, servers }) {
       ${isNotListed && client?.name && html` · <a href=${linkToClient(client, call)}>Who gets what</a>`}
       ${down && html` · it may be one of <code><${Name} value=${down.name} limit=${60} /></code>, which is down`}
     </p>
+    ${isError(call) && !error && html`<p class="note">Vary does not keep the text of this error any more, and the audit log has none.</p>`}
     ${outcome === "denied" && rule && html`<p>by the access rule or limit <${Rule} name=${rule} /></p>`}
     ${error && html`<h4>what the client read${isDecided && ": the same as of a name that no server has, so that it learns nothing of what is hidden"}</h4>
       ${error.split("\n").filter(Boolean).map((line) => html`<p class=${isDecided ? "" : "bad"}><${LongText} value=${line} limit=${400} isSentence=${!call.server} /></p>`)}`}

@@ -132,21 +132,23 @@ class CallLog {
   auditFile;
   dropped = 0;
   waiting = [];
+  /** What the view that shows calls does with new ones, at most four times a second, and with why they are not followed. */
+  watcher = {};
+  timer = setInterval(() => this.flush(), PACE);
 
-  /** Follows the calls until `stop`; `changed` is called at most four times a second. */
-  start(changed, failed) {
+  /** Follows the calls in all views, until `stop`: what was called last can be seen when Vary is gone. */
+  start() {
+    if (this.abort) return;
     this.abort = new AbortController();
-    this.changed = changed;
-    this.timer = setInterval(() => this.flush(), PACE);
-    this.follow(this.abort.signal, failed);
+    this.follow(this.abort.signal);
   }
 
   stop() {
-    this.abort.abort();
-    clearInterval(this.timer);
+    this.abort?.abort();
+    this.abort = null;
   }
 
-  async follow(signal, failed) {
+  async follow(signal) {
     while (!signal.aborted) {
       try {
         for await (const { event, data } of events("/api/events", signal)) {
@@ -155,8 +157,8 @@ class CallLog {
         }
       } catch (error) {
         if (signal.aborted) return;
-        failed(error);
-        if (error.status === 401) return;
+        this.watcher.failed?.(error);
+        if (error.status === 401) return this.stop();
       }
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
@@ -169,7 +171,7 @@ class CallLog {
     Object.assign(this, { calls, auditFile });
     this.waiting = [];
     this.dropped = 0;
-    this.changed();
+    this.watcher.changed?.();
   }
 
   take(event, data) {
@@ -184,7 +186,7 @@ class CallLog {
     if (this.waiting.length === 0 || document.hidden) return;
     this.calls = kept([...this.waiting.reverse(), ...this.calls]);
     this.waiting = [];
-    this.changed();
+    this.watcher.changed?.();
   }
 }
 

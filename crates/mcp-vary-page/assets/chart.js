@@ -81,7 +81,7 @@ export function CallChart({ all, calls, chosen, from, since }) {
     return html`<${TimeBar} key=${from} ...${{ at, bars, from, width, most }} calls=${some} isChosen=${some.some((it) => chosen.has(it))} isEntry=${index === groups.length - 1} />`;
   };
   return html`<figure class="chart axis">
-    ${gap > 0 && html`<div class="gap" style=${{ width: `${gap}%` }} title=${`Before ${momentOfDay(since)} not all calls are kept.`}><span>not kept</span></div>`}
+    ${gap > 0 && html`<div class="gap" style=${{ width: `${gap}%` }} title=${`Before ${momentOfDay(since)} not all calls are kept.`}>${gap > 8 && html`<span>not kept</span>`}</div>`}
     <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
     <figcaption class="note">
       <span>${minuteOfDay(60 * start)}</span>

@@ -113,10 +113,13 @@ class Call extends Component {
     return { getting: all.filter((it) => !isRefused(it)), refused: all.filter(isRefused) };
   }
 
-  /** Writes the first choice into an address without one, where it stays when other clients come. */
+  /** Writes the first choice, those who called the tool, into an address without one, where it stays when other clients come. */
   chooseFirst() {
     const { params } = this.props;
-    if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(this.seen));
+    if (params.has("clients") || params.has("own")) return;
+    const own = callsByTool(this.props.calls.filter(({ outcome }) => outcome === "allowed")).get(toolKey(this.props.tool)) ?? [];
+    const callers = idsOf(callersOf(own, {}), this.props.status.keys ?? []);
+    replace(addressOfFirst(callers.length > 1 ? callers : [...callers, ...this.seen]));
   }
 
   changed = (texts) => this.setState({ texts, problems: new Map() });
@@ -195,11 +198,10 @@ async function whatHides(tool, client) {
   const [refusal, pin] = ["refused", "pin"].map((name) => steps.find(({ step }) => step === name)?.detail);
   if (refusal) return [{ by: "refused", rule: null, detail: `${refusal}: ${pin}` }];
   const causes = tools.find((it) => toolKey(it) === toolKey(tool))?.hidden ?? [];
-  const isNobody = !client.key && !client.claims && causes.some(({ detail }) => detail === NO_RULE);
+  const isNobody = !client.key && !client.claims && causes.some(({ detail }) => detail === "no access rule that applies to the client allows it");
   return lacksCredential || isNobody ? NO_PERSON : causes;
 }
 
-const NO_RULE = "no access rule that applies to the client allows it";
 const NO_PERSON = "for which access rules allow nothing: choose a person above, or paste the claims of a token";
 
 /** The chosen clients that do not get the tool, and what hides it from each. */

@@ -6,7 +6,7 @@ import { count, plural, saving, timeOfDay } from "./format.js";
 import { Confirm, Copy, Problem } from "./parts.js";
 import { RuleText } from "./rule.js";
 import { FirstTen, LongText, Name, plain, visible } from "./text.js";
-import { toolKey } from "./tool.js";
+import { callsByTool, toolKey } from "./tool.js";
 import { clientLinks } from "./who.js";
 
 /** What the draft changes, and the variant as YAML. */
@@ -15,7 +15,7 @@ export function DraftTexts({ answer, calls, error, isChanged, isPending, status,
   const why = isChanged && !isPending && answer.unsavable;
   const leaving = isChanged ? callers.filter(({ leaves }) => leaves) : [];
   const ofArm = ({ name }) => html`<p class="problem">It is an arm of the experiment <${Name} value=${name} limit=${60} />: what was counted so far is of another list.</p>`;
-  return html`${experiments.map(ofArm)}${leaving.length > 0 && html`<p class="problem">A rule is asked before an experiment, so these leave theirs: ${clientLinks(leaving)}</p>`}${isChanged && html`<${ToolChanges} ...${{ answer, catalog, parent }} /><${Stay} callers=${callers} />${costs(callers, answer, catalog.variants, calls)}`}
+  return html`${experiments.map(ofArm)}${leaving.length > 0 && html`<p class="problem">A rule is asked before an experiment, so these leave theirs: ${clientLinks(leaving)}</p>`}${isChanged && html`<${ToolChanges} ...${{ answer, catalog, parent, calls }} /><${Stay} callers=${callers} />${costs(callers, answer, catalog.variants, calls)}`}
     <div class="sides texts">
       <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? answer.diff : ""} ...${{ isPending }} isDiff />
       <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} /></div>
@@ -23,11 +23,13 @@ export function DraftTexts({ answer, calls, error, isChanged, isPending, status,
     ${status && !status.writes && html`<p class="note">To save drafts from this page, write <code>admin-writes: on</code> into the configuration and start Vary again.</p>`}`;
 }
 
-/** What the draft does to the tools of the variant, in words. */
-function ToolChanges({ answer, catalog, parent }) {
+/** What the draft does to the tools of the variant, in words, those first that are called most. */
+function ToolChanges({ answer, catalog, parent, calls }) {
+  const byTool = callsByTool(calls);
+  const numberOf = (it) => byTool.get(toolKey(it))?.length ?? 0;
   const before = new Map(catalog.tools.map((it) => [toolKey(it), it.variants[parent?.id]]));
   const kindOf = ({ shown, tokens }, was) => (was ? (shown === null ? "hides" : shown !== was.name ? "renames" : tokens !== was.tokens && "changes") : shown !== null && "lists");
-  const kinds = Object.groupBy(answer.tools, (it) => kindOf(it, before.get(toolKey(it))));
+  const kinds = Object.groupBy(answer.tools.toSorted((a, b) => numberOf(b) - numberOf(a)), (it) => kindOf(it, before.get(toolKey(it))));
   const one = (kind) => (it, at) => html`${at > 0 && ", "}<code><${Name} value=${before.get(toolKey(it))?.name ?? it.shown} limit=${48} /></code>
     ${kind === "renames" && html` to <code><${Name} value=${it.shown} limit=${48} /></code>`}`;
   const all = (kind) => kinds[kind] && html`<p>It <strong>${kind}</strong> <${FirstTen} all=${kinds[kind]} show=${(some) => some.map(one(kind))} />.</p>`;

@@ -49,8 +49,9 @@ export class DraftTool extends Component {
     return kind === "text" && typeof fixed === "string" ? fixed : JSON.stringify(fixed);
   }
 
-  render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
+  render({ tool, value, now, error, warnings, close, toggle }, { original, error: unread }) {
     const known = overrideOf(value, this.name());
+    const collision = known.name && warnings.find((it) => it.includes(`tools.${this.name()}\` is called \``));
     const { isShown, shown, tokens, hidden, isLocked } = now;
     return html`<${Panel} id="drafted" kind="draft-panel" title=${html`<${LongText} value=${clientName(tool)} limit=${120} />`} close=${close}>
       <p class="note">
@@ -61,8 +62,9 @@ export class DraftTool extends Component {
       <${CheckBox} checked=${isShown} disabled=${isLocked} onChange=${(event) => toggle([tool], event.target.checked)}>list this tool<//>
       <p class="note">${isShown || !hidden ? "Empty fields leave what the server has." : html`It is hidden: <${LongText} value=${hidden} isSentence />`}</p>
       <label class="field wide-field">name
-        <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" onInput=${this.set("name")} />
+        <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" aria-invalid=${collision ? "true" : undefined} onInput=${this.set("name")} />
       </label>
+      ${collision && html`<p class="problem" role="status"><${LongText} value=${collision} isSentence /></p>`}
       ${known.name && !/^[\w-]{1,64}$/.test(known.name) && html`<p class="problem" role="status">Many models refuse this name: they take at most 64 ASCII letters, digits, <code>_</code> and <code>-</code>.</p>`}
       <label class="field wide-field">description
         <textarea class="text" rows="3" value=${known.description ?? ""} placeholder=${plain(original?.description ?? "", 300)} onInput=${this.set("description")}></textarea>

@@ -206,7 +206,7 @@ export class Draft extends Component {
       const failed = failuresWith(this.props.status ?? {}, { client: name, outcome: "error" }).filter((it) => it.method === "tools/call" && !isUsed(it));
       const left = [...new Set(failed.map((it) => plain(it.isAnswered || it.isUnknownTool ? it.target : `${it.target} (${it.server} is down)`)))];
       const of = html`${plural(tools, "tool")}, from ${plural(calls, "call")} since ${minuteOfDay(since)}${left.length > 0 && html`; without what failed each time: ${left.slice(0, 9).join(", ")}`}${Date.now() / 1000 - since < A_DAY && "; less than a day: look for what it lacks"}${proposed.unread && html`; <${LongText} value=${proposed.unread} limit=${200} />`}`;
-      this.setState({ unsuggested: null, suggestion: { ...proposed, value, of } });
+      this.setState({ unsuggested: null, suggestion: { ...proposed, value, of, name } });
       const names = [...new Set([...clients, pattern(name)])].join("\n");
       this.put({ id: proposed.id, value, clients: names }, { q: "", server: "", state: "listed" });
     } catch (unsuggested) {
@@ -335,7 +335,7 @@ export class Draft extends Component {
     const now = answer && !isPending && !error ? plural(answer.tokens, "token") : "…";
     return html`<div class="choices">
         <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
-        <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} /></div>
+        <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} chosen=${suggestion?.name} /></div>
       <label class="field wide-field">Description
         <input value=${value.description ?? ""} placeholder="for whom or what it is" autocomplete="off"
           onInput=${(event) => this.change({ ...value, description: event.target.value || undefined })} />
@@ -365,7 +365,7 @@ export class Draft extends Component {
       </p>`}</div>
       <div class=${row ? "split" : ""}>
         <${DraftTools} id=${parent?.id} ...${{ catalog, calls, now, params, tool, grid, toggle, only, used }} />
-        ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle, noted }} />`}
+        ${row && html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} tool=${row} now=${now(row)} ...${{ catalog, value, error, failed, close, change, toggle, noted }} warnings=${this.state.answer?.warnings ?? []} />`}
       </div>
       <${Whole} key=${`${id} ${undone}`} ...${{ value, change }} />`;
   }
@@ -448,10 +448,10 @@ function Start({ ids, id, create }) {
 }
 
 /** The clients that made calls, to choose one for which Vary suggests a variant; in an order in which none moves. */
-function Suggest({ clients, suggest }) {
+function Suggest({ clients, suggest, chosen }) {
   const names = [...new Set(clients.filter(({ calls }) => calls > 0).map(({ client }) => client.name))].filter(Boolean).sort();
   return names.length > 0 && html`<form class="buttons" onSubmit=${suggest}>
-    <${Choice} label="or suggest one from what a client called" name="client" options=${names.map((it) => [it, plain(it, 40)])} />
+    <${Choice} label="or suggest one from what a client called" name="client" value=${chosen} options=${names.map((it) => [it, plain(it, 40)])} />
     <button>Suggest a variant</button></form>`;
 }
 

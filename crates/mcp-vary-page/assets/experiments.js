@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { grouped } from "./call-list.js";
 import { narrowed } from "./calls.js";
+import { callersOf } from "./client.js";
 import { html } from "./dom.js";
 import { count, interval, minuteOfDay as moment, plural, probability, shownValue, signed } from "./format.js";
 import { History } from "./history.js";
@@ -21,11 +22,11 @@ export class Experiments extends Polled {
   render({ status }, { answer, calls, error }) {
     if (!answer) return html`<${Pending} what="experiments" error=${error} />`;
     const { experiments } = answer;
-    const { clients = [], people = [], keys = [] } = status ?? {};
+    const { people = [], keys = [] } = status ?? {};
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
       ${experiments.length === 0 && NONE}
-      ${experiments.map((experiment) => html`<${Experiment} key=${experiment.name} experiment=${{ ...experiment, calls, keys }} ...${{ clients, people }} />`)}
+      ${experiments.map((experiment) => html`<${Experiment} key=${experiment.name} experiment=${{ ...experiment, calls, keys }} ...${{ people }} clients=${callersOf(calls, status ?? {})} />`)}
     `;
   }
 }
@@ -154,7 +155,7 @@ function Standing({ metric, compared: { variant, verdict, arm, control, differen
     ${isEarly && " That is not enough to decide."}</p>`;
 }
 
-const takesPart = ({ reason, rule }, name) => reason === "experiment" && rule === name;
+const takesPart = ({ reason, variantRule }, name) => reason === "experiment" && variantRule === name;
 
 /** The clients of each arm, and those that do not take part, by what selects their variants. */
 function Clients({ clients, arms, name }) {

@@ -4,7 +4,7 @@ import { Calls } from "./call-list.js";
 import { MOST_CALLS, callsWith, failuresWith, log, total } from "./calls.js";
 import { OPERATOR, peopleOf } from "./client.js";
 import { Component, html } from "./dom.js";
-import { count, plural, share, spaced, startOf, timeOfDay } from "./format.js";
+import { count, plural, share, startOf, timeOfDay } from "./format.js";
 import { CallCount, Pending, PlainTable, Table } from "./parts.js";
 import { Mistakes } from "./review.js";
 import { link } from "./route.js";
@@ -26,9 +26,7 @@ export class Now extends Component {
           <${Servers} status=${status} since=${since} />
           <${Clients} ...${{ status, since }} />
           ${status.people?.length > 0 && html`<${People} ...${{ status, since }} />`}</div>
-        <div>
-          <${Savings} savings=${status.savings} since=${since} />
-          <${Counts} status=${status} /></div></div>
+        <${Savings} savings=${status.savings} since=${since} /></div>
     `;
   }
 }
@@ -118,16 +116,4 @@ function Savings({ savings: { clients, days }, since }) {
       <summary>In the last 30 days: ${plural(sum, "token")}</summary>
       <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />
     </details>`;
-}
-
-/** The names of numbers that do not say what they count. */
-const NAMES = { memory: "bytes of requests and subscriptions", resultStore: "bytes of shortened results", tasks: "asynchronous tasks" };
-
-/** What the gateway holds, and what it refused: all numbers of the status. */
-function Counts({ status: { uptime, begun, counters, ...status } }) {
-  const numbers = Object.entries({ ...status, ...counters }).filter(([, value]) => typeof value === "number");
-  return html`<details>
-    <summary>Counts</summary>
-    <dl class="counts">${numbers.map(([name, value]) => html`<div><dt>${NAMES[name] ?? spaced(name)}</dt><dd>${count(value)}</dd></div>`)}</dl>
-  </details>`;
 }

@@ -41,12 +41,14 @@ export function Pending({ what, error }) {
   return html`<p class="note">Loading the ${what} …</p>`;
 }
 
-/** A table with a heading; `empty` says what to do as long as it has no rows. `label` is the title without elements. */
-export const Table = ({ title, label = title, since, note, columns, rows, empty }) => html`<section>
-  <h2>${title}${since}</h2>
-  ${note && html`<div class="note">${note}</div>`}
-  ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<${PlainTable} ...${{ label, columns, rows }} />`}
-</section>`;
+/** A table with a heading; `empty` says what to do as long as it has no rows. `label` is the title without elements. On a phone it is folded, unless it `isMain`. */
+export function Table({ title, label = title, since, note, columns, rows, empty, isMain }) {
+  const heading = html`<h2>${title}${since}</h2>`;
+  const content = html`${note && html`<div class="note">${note}</div>`}
+    ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<${PlainTable} ...${{ label, columns, rows }} />`}`;
+  const isFolded = !isMain && matchMedia("(max-width: 40rem)").matches;
+  return html`<section>${isFolded ? html`<details><summary>${heading}</summary>${content}</details>` : [heading, content]}</section>`;
+}
 
 /** The rows of a long table that are shown at first; it would be strange to hide only one or two. */
 const FIRST_ROWS = 10;

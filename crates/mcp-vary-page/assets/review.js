@@ -67,7 +67,7 @@ function refusals({ denials, limits, credentials, refusedCredentials: latest, co
   const kept = [...byRule].map(([rule, calls]) => [rule, total(calls)]);
   const counted = [...(denials ?? []), ...limits].map(({ rule, limit, count }) => [rule ?? limit, count]);
   const rules = [...new Map([...kept, ...counted])].sort(([, a], [, b]) => b - a);
-  const last = latest && [[`the last one at ${timeOfDay(Date.now() / 1000 - latest.lastSecondsAgo)}; \`probes\` count why`, latest.count]];
+  const last = latest && [[`the last one at ${timeOfDay(Date.now() / 1000 - latest.lastSecondsAgo)}; to see why, set \`probes\`: its metrics say`, latest.count]];
   const others = { ...counters, "refused-unknown-tools": 0, "refused-by-access-rules": 0, "results-that-no-rule-could-rewrite": failedResults };
   return [
     ...rules.map(([rule, count]) => ({ rule, count, calls: byRule.get(rule) ?? [] })),
@@ -81,7 +81,7 @@ function reviewTable([label, columns, member, row, note], entries, status) {
   const found = entries[member] ?? [];
   const sum = found.reduce((sum, it) => sum + (it.count ?? 1), 0);
   const title = html`<strong class="total-of">${count(sum)}</strong> ${label}`;
-  return { member, label, title, note: note(status, entries), columns, rows: found.map(row) };
+  return { member, label, title, isMain: member === "setup", note: note(status, entries), columns, rows: found.map(row) };
 }
 
 /** What could not be checked, and why; and what needs nothing now. */
@@ -182,7 +182,9 @@ function whyUnlisted(target, calls, { tools, byWords }, meant) {
   if (!tool) {
     const nearest = Object.hasOwn(meant, target) && isNear(target, meant[target]) && meant[target];
     const guess = nearest || byWords.get(wordsOf(target));
-    return html`no server lists it${guess && html`; did the client mean <code>${name(guess)}</code>?`}`;
+    const has = (word) => tools.some((it) => it.name.toLowerCase().includes(word));
+    const word = !guess && wordsOf(target).split(" ").sort((a, b) => b.length - a.length).find((it) => it.length > 3 && !target.startsWith(it) && has(it));
+    return html`no server lists it${guess && html`; did the client mean <code>${name(guess)}</code>?`}${word && html` · <a href=${link("variants", { q: word })}>tools with “${word}”</a>`}`;
   }
   const ids = [...new Set(calls.map(({ variant }) => variant))].filter(Boolean);
   const lacking = ids.filter((id) => !tool.variants[id]);

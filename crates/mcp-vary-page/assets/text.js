@@ -63,7 +63,6 @@ export class Folded extends Component {
 }
 
 const MOST = 10;
-
 /** `show(some)` makes the elements of the first ten, or of all once they are wanted, as they are at first if one `isChosen`. */
 export const FirstTen = ({ all, show, isChosen = () => false }) =>
   html`<${Folded} isLong=${all.length > MOST} isOpenFirst=${all.slice(MOST).some(isChosen)}

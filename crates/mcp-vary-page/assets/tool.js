@@ -107,11 +107,13 @@ export function reasonsOf({ hidden, rules, isAllowed }) {
 /** Several causes in a line. A draft helps against the only one. */
 export const causesIn = (causes, tool) => causes.map((cause, at) => html`${at > 0 && "; "}<${Cause} ...${{ cause, tool }} hasOthers=${causes.length > 1} />`);
 
-/** People and clients as links to what each gets. Who has no key has no name. */
+/** People, then clients, as links to what each gets. Who has no key has no name. */
 function Callers({ who, links }) {
-  const named = who.filter(({ isPerson, person }) => !isPerson || person);
-  const isAnybody = named.length < who.length && "anybody without a key";
-  return html`${isAnybody}${isAnybody && named.length > 0 && ", "}${named.length > 0 && links(named)}`;
+  const { true: people = [], false: clients = [] } = Object.groupBy(who, ({ isPerson }) => !!isPerson);
+  const named = people.filter(({ person }) => person);
+  const isAnybody = named.length < people.length && "anybody without a key";
+  return html`${isAnybody}${isAnybody && named.length > 0 && ", "}${named.length > 0 && links(named)}
+    ${clients.length > 0 && html`<div>${plural(clients.length, "client")}: ${links(clients)}</div>`}`;
 }
 
 /** What allows or hides a tool: a rule or a variant by its name, what of it does, and the next step. The name is not repeated. */

@@ -173,7 +173,7 @@ function Seen({ callers, person }) {
   ]);
   const columns = ["client", "variant", "#tools", "~why", "#last calls"];
   const empty = "Once clients have connected, they are listed here. Until then, open “All that the client sends”, fill in a field and press “Explain”.";
-  return html`<${Table} title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
+  return html`<${Table} isMain title="Choose a client that was seen" label="Clients that were seen" ...${{ columns, rows, empty }} />`;
 }
 
 /** The variant of a caller now, and with which it was seen if that is another one. */

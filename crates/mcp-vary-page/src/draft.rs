@@ -1,5 +1,6 @@
 //! Variants as the configuration writes them and the clients that get them, what a change of one would list, and writing it.
 
+use std::env;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -216,10 +217,14 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
     }
 }
 
-/// The response to `GET /api/rules`.
+/// The response to `GET /api/rules`, with the directory in which this process runs: the page says how to start it again.
 pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
+    let directory = env::current_dir().ok();
     match source.rules() {
-        Ok(rules) => json_answer(&json!({"rules": rules})),
+        Ok(rules) => json_answer(&json!({
+            "rules": rules,
+            "directory": directory.and_then(|path| path.into_os_string().into_string().ok()),
+        })),
         Err(why) => failure(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }
