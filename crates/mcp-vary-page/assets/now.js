@@ -25,8 +25,8 @@ export class Now extends Component {
         <div class="aside">
           <${Servers} status=${status} since=${since} />
           <${Clients} ...${{ status, since }} />
-          ${status.people?.length > 0 && html`<${People} ...${{ status, since }} />`}</div>
-        <${Savings} savings=${status.savings} since=${since} /></div>
+          ${status.people?.length > 0 && html`<${People} ...${{ status, since }} />`}
+          <div><${Savings} savings=${status.savings} since=${since} /></div></div></div>
     `;
   }
 }

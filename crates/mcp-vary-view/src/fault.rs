@@ -131,9 +131,19 @@ pub fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Optio
     let near = known
         .take(MAX_COMPARED)
         .map(|name| (distance(written, name), name))
-        .filter(|(distance, name)| *distance <= written.len().min(name.len() + 1) / 3);
+        .filter(|(distance, name)| *distance <= written.len().min(name.len() + 1) / 3)
+        .filter(|(_, name)| words_are_near(written, name));
     near.min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
+}
+
+/// Whether names of as many words have no word that is another one: `close_issue` does not mean `delete_issue`.
+fn words_are_near(one: &str, other: &str) -> bool {
+    let words = |text| str::split(text, ['_', '-', '.']);
+    words(one).count() != words(other).count()
+        || words(one)
+            .zip(words(other))
+            .all(|(a, b)| distance(a, b) <= a.len().min(b.len()).div_ceil(2))
 }
 
 /// The edit distance; `-` and `_` count as the same, and so do upper and lower case. [`usize::MAX`] if a text is long.
@@ -156,7 +166,14 @@ mod tests {
     fn what_is_near_is_meant() {
         #[track_caller]
         fn means(written: &str, meant: Option<&str>) {
-            let known = ["query", "per_page", "sort", "x", "id"];
+            let known = [
+                "query",
+                "per_page",
+                "sort",
+                "x",
+                "id",
+                "tickets_delete_issue",
+            ];
             assert_eq!(nearest(written, known.into_iter()), meant, "by {written}");
         }
         means("qeury", None);
@@ -167,6 +184,8 @@ mod tests {
         means("y", None);
         means("X", Some("x"));
         means("title", None);
+        means("tickets_delet_isue", Some("tickets_delete_issue"));
+        means("tickets_close_issue", None);
         means("", None);
     }
 
