@@ -135,7 +135,7 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     const answers = [{ result, tokens: 40 }, { result, tokens: 30 }].map((it, at) => ({ name: `client ${at}`, variant: "few", tool: "git_log", bytes: 9, ms: 1, ...it }));
     await page.route("**/api/call", (route) => route.fulfill({ json: { clients: answers } }));
     const verdict = page.locator("#results + p");
-    for (const expected of ["client 1 gets 30 tokens, −25 %: client 0 gets 40: the same answer.", "All 2 clients get 30 tokens: the same answer.", "1 of 2 calls failed, see the outcomes."]) {
+    for (const expected of ["client 1 gets 30 tokens, −25 %: client 0 gets 40: the same answer.", "All 2 clients get 30 tokens: the same answer.", "1 of 2 calls failed: client 0"]) {
       await open(LOG);
       await makeCall(page);
       equal((await verdict.innerText()).replaceAll("\u00A0", " "), expected, "the verdict");

@@ -214,8 +214,14 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds(await undo.isDisabled(), "a rule is left");
   });
 
-  await check("a draft opens the first variant, with its tools by server", async () => {
+  await check("a draft opens the first variant, and then the last one that was shown, with its tools by server", async () => {
+    await open("few", {});
     await visitor.view("/now");
+    await visitor.view("/draft");
+    await settled();
+    equal(await page.getByRole("combobox", { name: "Variant", exact: true }).inputValue(), "few", "the variant that was shown last");
+    await visitor.view("/now");
+    await page.reload();
     await visitor.view("/draft");
     await settled();
     equal(await page.getByRole("combobox", { name: "Variant", exact: true }).inputValue(), catalog.variants[0].id, "the variant");

@@ -50,6 +50,7 @@ export async function whoGetsWhat({ browser, address, token, ask, status }) {
   await check("the panel of a tool says who may call it, by which rule, and each client leads to its answer", async () => {
     const visitor = await openWith("/variants?server=git&tool=git:git_log&variant=compact", {});
     const { page } = visitor;
+    await page.locator("summary", { hasText: "Who may call it" }).click({ timeout: 5_000 });
     await page.getByRole("list", { name: "Who may call it" }).getByText(ACCESS_RULE).first().waitFor({ timeout: 5_000 });
     const [line, ...others] = await mayCall(page);
     holds(/^yes anybody without a key\s+\d clients?: claude-code/.test(line), line);

@@ -78,6 +78,18 @@ impl AccessPolicy {
         }
     }
 
+    /// The rules that allow an item, which do not apply to those from whom it is hidden since no rule allows it.
+    pub fn rules_for_others(&self, item: &Item<'_>) -> Vec<String> {
+        let allowing = self.indexed().filter_map(|(index, rule)| {
+            let pattern = rule.allowing(item)?;
+            Some(format!(
+                "{} (does not apply: allow {pattern})",
+                self.label(index)
+            ))
+        });
+        allowing.collect()
+    }
+
     fn explain_item(&self, class: &AccessClass, item: &Item<'_>) -> ItemReport {
         let decision = self.decide(class, item);
         let reason = |index, rule: &AccessRule, pattern: &ItemPattern, denies| Reason {

@@ -108,7 +108,8 @@ pub struct ExplainedTool {
     /// Its name for the client, or all that hides it.
     pub shown: Result<String, Vec<HiddenTool>>,
     /// The access rules that decided, each with what matches, and with scopes and expressions that decide at each call. Where
-    /// those decide the same for each call, the rule by which they do comes first.
+    /// those decide the same for each call, the rule by which they do comes first. Of a tool that no rule allows to the client,
+    /// those that allow it to others.
     pub rules: Vec<String>,
     /// Whether access rules allow each call of it; `None` without such rules, and if the arguments decide.
     pub is_allowed: Option<bool>,
@@ -350,7 +351,10 @@ impl<'a> Question<'a> {
             let by_access = decided.and_then(hidden_by_access);
             let verdict =
                 decided.and_then(|report| self.verdict(item, server, report, &config.variant.id));
-            let reasons = decided.map(|report| report.reasons_of(verdict.as_ref()));
+            let rules = decided.map_or_else(Vec::new, |report| match report.decision {
+                Decision::Hidden(HiddenBy::Default) => self.rules_for_others(item, server),
+                _ => report.reasons_of(verdict.as_ref()),
+            });
             let tool = shown.get(&(server, &*item.item_ref.upstream_name));
             let by_variant = |detail: String, is_locked| HiddenTool {
                 by: "variant",
@@ -374,7 +378,7 @@ impl<'a> Question<'a> {
                         Err(vec![why])
                     }
                 },
-                rules: reasons.unwrap_or_default(),
+                rules,
                 is_allowed: verdict.map(|verdict| matches!(verdict, Verdict::Allowed(_))),
             }
         });
@@ -399,6 +403,16 @@ impl<'a> Question<'a> {
             arguments: None,
         };
         access.policy.check_all(&report.decision, &call)
+    }
+
+    /// The access rules that allow a tool to others.
+    fn rules_for_others(&self, item: &Item, server: &str) -> Vec<String> {
+        let Some(access) = &self.snapshot.config.access else {
+            return Vec::new();
+        };
+        let is_trusted = access.trusted_annotations.contains(server);
+        let tool = access_item(ListKind::Tools, item, server, is_trusted);
+        access.policy.rules_for_others(&tool)
     }
 
     /// The tools that are asked about as they are merged, each with its server.

@@ -61,7 +61,6 @@ async function request(path, options = {}) {
   throw new ApiError(answer.error ?? `Vary answered ${response.status} to ${path}`, response.status);
 }
 
-/** The latest answers, by path. */
 const answers = new Map();
 
 /** The JSON at a path: the same value as long as it has not changed, and as long as Vary does not answer, unless that `isFresh`. */

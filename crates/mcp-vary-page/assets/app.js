@@ -172,7 +172,6 @@ const SEARCH = 'input[type="search"]';
 /** What `j` and `k` go through in a view without a grid. */
 const ROWS = ":is(.plain tbody tr, .server-problems li, .steps li, .causes li)";
 
-/** What each key does. */
 const KEYS = {
   "/": "go to the search of the view; Escape empties it, then leaves it, and ↓ leads to the list",
   "j, k": "go to the list of the view, then down and up",
@@ -208,7 +207,6 @@ function Header({ view, status, review, readAt, silentSince, showKeys }) {
     </p></header>`;
 }
 
-/** The field for the token of the operator. */
 function Locked({ unlock, refused }) {
   const submit = (event) => {
     event.preventDefault();

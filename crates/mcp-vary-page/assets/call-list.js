@@ -93,11 +93,12 @@ export class Calls extends Component {
     const { calls = [], to = keptSince() || status.begun } = this.earlier() || {};
     const end = calls.at(-1)?.at ?? Math.min(to, endIn(params) || to);
     const query = new URLSearchParams([...JSON.parse(of), ["from", beginIn(params)], ["to", end]]);
+    this.setState({ isReading: true });
     await readInto(this, async () => {
       const read = await get(`/api/recorded?${query}`);
       return { earlier: { ...read, calls: [...calls, ...read.calls], of, to } };
     }, "unread");
-    this.showAll();
+    this.setState({ isReading: false }, this.showAll);
   };
 
   /** Beside a call that is open, the keys of a list open its neighbours, and Escape closes it from anywhere. */
@@ -148,7 +149,7 @@ export class Calls extends Component {
   }
 
   /** What reads the calls of the audit log, where there is one that this page may read. */
-  door = (text = "Show earlier ones from the audit log") => log.auditFile && html`<button type="button" onClick=${this.readEarlier}>${text}</button>`;
+  door = (text = "Show earlier ones from the audit log") => log.auditFile && html`<button type="button" disabled=${this.state.isReading} onClick=${this.readEarlier}>${this.state.isReading ? "Reading the audit log …" : text}</button>`;
 
   /** The calls that the address wants: when they were, each of them, and their tools. */
   content(all) {
@@ -162,14 +163,14 @@ export class Calls extends Component {
     return html`
       <${Filters} ...${{ params, all }} isOpen=${!!this.state.isOpen} toggle=${() => this.setState(({ isOpen }) => ({ isOpen: !isOpen }))} />
       <div ref=${this.list}>
-        <${CallChart} all=${latest} calls=${narrowed(all, params, TIME_FILTERS)} chosen=${chosen} from=${beginIn(params)} since=${earlier ? earlier.isCut && earlier.calls.at(-1)?.at : keptSince() || status.begun} />
+        <${CallChart} all=${latest} calls=${narrowed(all, params, TIME_FILTERS)} chosen=${chosen} from=${beginIn(params)} since=${earlier ? earlier.isCut && earlier.calls.at(-1)?.at : keptSince() || status.begun} before=${keptSince() || earlier ? "not kept" : "before the start"} />
         ${gap && html`<div class="recorded differs">
           <span>${gap}</span> ${this.door("Show them from the audit log")}
           <${Earlier} ...${{ params, status }} /></div>`}
         ${this.state.unread && html`<${Problem} what="The audit log cannot be read." error=${this.state.unread} />`}
         ${earlier && html`<div class=${earlier.isCut ? "recorded differs" : "recorded"}>
           <span><strong>Before ${momentOfDay(earlier.to)}</strong> ${plural(earlier.calls.length, "call")} of the audit log${earlier.isCut && ", the last ones"}; it has no texts of errors.</span>
-          ${earlier.isCut && html`<button type="button" onClick=${this.readEarlier}>Show earlier ones</button>`}</div>`}
+          ${earlier.isCut && this.door("Show earlier ones")}</div>`}
         ${calls.length > 0 ? html`<${Summary} ...${{ calls, all, params }}>
           <span class="held"><span role="status">${held > 0 && "held"}</span>${held > 0 && html`: ${count(held)} new <button type="button" class="quiet" onClick=${this.showAll}>show them</button>`}</span>
         <//>` : html`<p class="empty">No call ${earlier ? "here" : "that Vary keeps"} matches the filters${isFromBefore(params, status) && !earlier && ", and none from before its start is here"}. <a href=${link("now")}>Clear the filters</a></p>`}
@@ -216,7 +217,6 @@ function Earlier({ params, status }) {
   return html`<span>To keep all of them, set <code>${"audit: {to: file /var/log/vary/audit.jsonl}"}</code> in the configuration.</span>`;
 }
 
-/** A value of a call in its cell. */
 const named = (value) => html`<${Name} value=${value || "–"} limit=${40} />`;
 
 const COLUMNS = [
@@ -247,7 +247,6 @@ const beginningOf = (call) => html` <span class="causes-of faint" title=${plain(
   <${Name} value=${causeOf(call)} limit=${160} isSentence=${!call.server || causeOf(call) !== firstLine(call.error)} /></span>`;
 
 const meaningOf = (call) => OUTCOMES[kindOf(call)]?.[1];
-/** The filters by time. */
 const TIME_FILTERS = ["minutes", "from", "to"];
 
 /** The fields that narrow the list. On a phone, a button shows all but the search. */
@@ -272,7 +271,6 @@ function Filters({ params, all, isOpen, toggle }) {
   ${wrong && html`<p id="times" class="bad" role="alert">“${plain(wrong, 40)}” is not a time. Write ${TIMES}, or 14:05 to 14:30.</p>`}`;
 }
 
-/** A time of the address that is not understood. */
 const wrongIn = (params) => ["from", "to"].map((name) => params.get(name)).find((text) => text && !(secondsOf(text) > 0));
 /** The seconds before and after a time that one writes. */
 const AROUND = 300;
@@ -410,7 +408,7 @@ class CalledTool extends Component {
     const { variant, client } = call;
     const known = definitions && variant && Object.hasOwn(definitions.variants, variant) ? definitions.variants[variant] : null;
     const isSame = known && JSON.stringify(known) === JSON.stringify(definitions.original);
-    const again = client?.name ? addressOfSeen(client, keys.find((key) => key === call.principal)) : {};
+    const again = client?.name ? addressOfSeen(call, keys.find((key) => key === call.principal)) : {};
     return html`
       <p>
         <a href=${link("calls", { tool: toolKey(this.tool), ...again })} onClick=${() => prepare(this.tool, call.arguments)}>Call it as several clients</a> ·${" "}

@@ -26,6 +26,7 @@ export const OUTCOMES = {
   tool_error: ["tool error", "the tool reports that it failed"],
   refused: ["arguments refused", "Vary refused the arguments; the server was not called"],
   protocol_error: ["error", "answered with an error instead of a result"],
+  session_lost: ["session lost", "Vary or the client had started again; clients begin a new one by themselves"],
   not_listed: ["not listed", "Vary answered: the variant does not list this tool"],
   denied: ["denied", "Vary refused it, and sent nothing to a server"],
   cancelled: ["cancelled", "the client did not wait for the answer"],
@@ -33,7 +34,7 @@ export const OUTCOMES = {
 
 /** What came of a call, a member of `OUTCOMES`. */
 export function kindOf({ outcome, isUnknownTool, serverMs, error }) {
-  if (outcome === "error") return isUnknownTool ? "not_listed" : "protocol_error";
+  if (outcome === "error") return isUnknownTool ? "not_listed" : error?.startsWith("Session not found") ? "session_lost" : "protocol_error";
   return outcome === "tool_error" && typeof serverMs !== "number" && /^invalid arguments: |the tool was not called; /.test(error ?? "") ? "refused" : outcome;
 }
 
@@ -102,7 +103,6 @@ export function auditCommand(params) {
 const textsOf = (call) =>
   [call.target ?? call.method, call.upstreamName, call.server, call.client?.name, call.principal, call.variant, outcomeOf(call), call.error].filter(Boolean);
 
-/** The filters that the address has. */
 export const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
 
 /** The calls that an address wants, whatever it says of the filters that are left out. */

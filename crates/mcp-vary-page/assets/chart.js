@@ -65,7 +65,7 @@ const [MOST_BARS, FEWEST_BARS] = [60, 10];
  * A time axis from the first to the last of `all`, or from `from` if that is earlier. Each bar has those of `calls` of its minute,
  * or of several for more than an hour. Bars with calls of `chosen` are marked, and so is the time before `since`, which lacks calls.
  */
-export function CallChart({ all, calls, chosen, from, since }) {
+export function CallChart({ all, calls, chosen, from, since, before }) {
   const minutes = all.map(({ at }) => Math.floor(at / 60));
   const last = Math.max(...minutes);
   const span = last - Math.min(...minutes, from > 0 ? Math.floor(from / 60) : last) + 1;
@@ -81,7 +81,7 @@ export function CallChart({ all, calls, chosen, from, since }) {
     return html`<${TimeBar} key=${from} ...${{ at, bars, from, width, most }} calls=${some} isChosen=${some.some((it) => chosen.has(it))} isEntry=${index === groups.length - 1} />`;
   };
   return html`<figure class="chart axis">
-    ${gap > 0 && html`<div class="gap" style=${{ width: `${gap}%` }} title=${`Before ${momentOfDay(since)} not all calls are kept.`}>${gap > 8 && html`<span>not kept</span>`}</div>`}
+    ${gap > 0 && html`<div class="gap" style=${{ width: `${gap}%` }} title=${`${before}: ${momentOfDay(since)}`}>${gap > 12 && html`<span>${before}</span>`}</div>`}
     <svg role="group" aria-label="Calls by time" onKeyDown=${moveFocus}>${groups.map(bar)}</svg>
     <figcaption class="note">
       <span>${minuteOfDay(60 * start)}</span>

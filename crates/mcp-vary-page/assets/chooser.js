@@ -1,6 +1,6 @@
 // The choice of clients that make the same call. The address has it: ids of known clients, and what was pasted.
 
-import { ClientFields, ClientName, PRESETS, clientLabel, fieldText, readClient } from "./client.js";
+import { ClientFields, ClientName, PRESETS, clientLabel, fieldText, isNamed, questionOf, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
 import { CheckBox, Problem } from "./parts.js";
 import { replace } from "./route.js";
@@ -18,7 +18,7 @@ const NONE = "-";
 /** Before the id of a variant, which a client gets that uses its address. */
 const VARIANT = "v:";
 
-/** Before each part of a client that was seen: its name, its version, and the name of its person's key. */
+/** Before each part of a client that was seen: its name, its version, the name of its person's key, and where it named which variant. */
 const SEEN = "*";
 
 /** The clients of the address, as `POST /api/call` takes them. One person can be chosen for all. */
@@ -41,8 +41,8 @@ const decoded = (text) => new URLSearchParams(`=${text}`).get("") ?? "";
 function knownClient(id) {
   if (Object.hasOwn(PRESETS, id)) return PRESETS[id];
   if (id.startsWith(SEEN)) {
-    const { client, key } = readSeen(id);
-    return { name: clientLabel(client), initialize: { clientInfo: client }, ...(key && { key }) };
+    const { client, key, ...seen } = readSeen(id);
+    return { name: clientLabel(client), ...questionOf({ client, principal: key, ...seen }) };
   }
   if (!id.startsWith(VARIANT)) return null;
   const variant = id.slice(VARIANT.length);
@@ -65,18 +65,21 @@ function addressOf(ids, pasted) {
   return { clients: clients || NONE, own: pasted.length > 0 ? JSON.stringify(pasted) : "" };
 }
 
-/** The parameters of the address for one client that was seen, and the name of its person's key. */
-export const addressOfSeen = (client, key) => addressOf([seenId(client, key)], []);
+/** The parameters of the address for the client of a call, and the name of its person's key. */
+export const addressOfSeen = (call, key) => addressOf([seenId(call, key)], []);
 
-const seenId = ({ name, version }, key) => [name, version, key].map((it) => `${SEEN}${encodeURIComponent(it ?? "").replaceAll(SEEN, "%2A")}`).join("");
+function seenId({ client: { name, version }, reason, variant }, key) {
+  const named = isNamed(reason) ? [reason, variant] : [];
+  return [name, version, key, ...named].map((it) => `${SEEN}${encodeURIComponent(it ?? "").replaceAll(SEEN, "%2A")}`).join("");
+}
 
 function readSeen(id) {
-  const [name, version, key] = id.slice(1).split(SEEN).map(decoded);
-  return { client: { name, ...(version && { version }) }, key };
+  const [name, version, key, reason, variant] = id.slice(1).split(SEEN).map(decoded);
+  return { client: { name, ...(version && { version }) }, key, reason, variant };
 }
 
 /** The ids of callers, each with the person if that is the name of a key: the claims of a token are not known here. */
-export const idsOf = (callers, keys) => [...new Set(callers.map(({ client, principal }) => seenId(client, keys.includes(principal) ? principal : "")))];
+export const idsOf = (callers, keys) => [...new Set(callers.map((it) => seenId(it, keys.includes(it.principal) ? it.principal : "")))];
 
 /** The parameters of the address for the first choice: the callers with most calls, each name once. */
 export function addressOfFirst(ids) {

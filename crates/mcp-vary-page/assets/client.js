@@ -9,7 +9,6 @@ export function ClientName({ client: { name, version }, person }) {
   return html`<${Name} value=${name} limit=${32} />${version && html` <${Name} value=${version} limit=${24} />`}${of}`;
 }
 
-/** The same as a text without elements. */
 export const clientLabel = ({ name, version }, person) => plain([name, version, person && `· ${person}`].filter(Boolean).join(" "), 80);
 
 /** The people of a client in the savings, which have all of them since the start. */
@@ -81,6 +80,9 @@ const NAMED_IN = {
   header: (id) => ({ headers: `MCP-Server-Variant: ${id}` }),
 };
 
+/** Whether a client has a variant since it named that, or an experiment assigned it. */
+export const isNamed = (reason) => reason === "experiment" || Object.hasOwn(NAMED_IN, reason);
+
 /** The texts of the fields for a client that Vary has seen, with where it named its variant. */
 export const fieldsOf = ({ name, version }, { variant, reason }) => ({
   initialize: JSON.stringify({ clientInfo: { name, version } }),
@@ -94,7 +96,6 @@ export function questionOf({ client, principal, ...seen }) {
   return readClient((field) => fields[field]);
 }
 
-/** The texts of the fields that describe a client. */
 export function clientTexts({ name, headers, ...client }) {
   const texts = Object.entries(client).map(([field, value]) => [field, typeof value === "object" ? JSON.stringify(value) : value]);
   return { ...Object.fromEntries(texts), headers: Object.entries(headers ?? {}).map((pair) => pair.join(": ")).join("\n") };

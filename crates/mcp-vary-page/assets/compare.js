@@ -211,7 +211,6 @@ const Refused = ({ refused, tool }) => html`<p>Not called, since they do not get
       <${Name} value=${name} />, ${causes === NO_PERSON ? causes : causesOf({ ...tool, hidden: causes })}
     </li>`)}</ul>`;
 
-/** The arguments that some variants fix. */
 const fixedIn = (row) => [...new Set(Object.values(row?.variants ?? {}).flatMap((it) => it?.fixed ?? []))];
 
 /** Asks before a call that can change something: what, for whom, and with which arguments. */

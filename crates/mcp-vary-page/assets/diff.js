@@ -44,7 +44,6 @@ export function likeness(pieces, before, after) {
   return same / Math.max(1, size(before), size(after));
 }
 
-/** The lines of a text, each with its end. */
 export const linesOf = (text) => text.split(/(?<=\n)/);
 
 const words = (text) => text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
@@ -108,6 +107,5 @@ function merged(pieces) {
 
 const ELEMENTS = { same: "span", removed: "del", added: "ins", skipped: "i" };
 
-/** A text with what was removed and added in it. */
 export const Diff = ({ before, after, pieces = diff(before, after) }) => html`<bdi class="block diff" dir="auto">
   ${pieces.map(([kind, text]) => html`<${ELEMENTS[kind]}>${visible(text, true)}</${ELEMENTS[kind]}>`)}</bdi>`;

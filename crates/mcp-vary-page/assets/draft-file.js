@@ -15,7 +15,7 @@ export function DraftTexts({ answer, calls, error, isChanged, isPending, status,
   const why = isChanged && !isPending && answer.unsavable;
   const leaving = isChanged ? callers.filter(({ leaves }) => leaves) : [];
   const ofArm = ({ name }) => html`<p class="problem">It is an arm of the experiment <${Name} value=${name} limit=${60} />: what was counted so far is of another list.</p>`;
-  return html`${experiments.map(ofArm)}${leaving.length > 0 && html`<p class="problem">A rule is asked before an experiment, so these leave theirs: ${clientLinks(leaving)}</p>`}${isChanged && html`<${ToolChanges} ...${{ answer, catalog, parent, calls }} /><${Stay} callers=${callers} />${costs(callers, answer, catalog.variants, calls)}`}
+  return html`${experiments.map(ofArm)}${leaving.length > 0 && html`<p class="problem">A rule is asked before an experiment, so these leave theirs: ${clientLinks(leaving)}</p>`}${isChanged && html`<${Stay} callers=${callers} />${costs(callers, answer, catalog.variants, calls)}<${ToolChanges} ...${{ answer, catalog, parent, calls }} />`}
     <div class="sides texts">
       <${CopyText} title="What changes in the file" button="Copy the diff" text=${isChanged ? answer.diff : ""} ...${{ isPending }} isDiff />
       <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} /></div>
@@ -44,7 +44,7 @@ function costs(callers, { tokens, tools }, variants, calls) {
     (it) => it.target, (tool) => ({ client: client.name, person: principal, tool }));
   const tokensOf = ({ now }) => variants.find(({ id }) => id === now.variant)?.tokens;
   const one = (it) => html`<p>${clientLinks([it])}: from ${count(tokensOf(it))} tokens of <${Name} value=${it.now.variant} limit=${40} /> to ${count(tokens)}, ${saving(tokens, tokensOf(it))}
-    ${lost(it) !== "–" && html`; <strong class="bad">hides what it called lately:</strong> ${lost(it)}`}</p>`;
+    ${lost(it) === "–" ? "; hides nothing that it called lately" : html`; <strong class="bad">hides what it called lately:</strong> ${lost(it)}`}</p>`;
   return html`<${FirstTen} all=${callers.filter((it) => !it.stays && tokensOf(it))} show=${(some) => some.map(one)} />`;
 }
 
@@ -92,7 +92,6 @@ export function DraftBar({ children, draft, isChanged, unready, error, callers }
     </div></div>`;
 }
 
-/** Whether an error is of another variant. */
 const isElsewhere = ({ message }, id) => message.startsWith("`variants.") && !message.startsWith(`\`variants.${id}`);
 
 /** What the reload said of a file that was written. */
@@ -131,7 +130,6 @@ class CopyText extends Component {
   }
 }
 
-/** A line of a unified diff. */
 function diffLine(line) {
   const element = /^(\+\+\+|---) /.test(line) ? "span" : ({ "+": "ins", "-": "del" }[line[0]] ?? "span");
   return html`<${element}>${visible(line, true)}</${element}>`;

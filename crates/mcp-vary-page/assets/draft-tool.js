@@ -60,6 +60,7 @@ export class DraftTool extends Component {
       </p>
       ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}
       <${CheckBox} checked=${isShown} disabled=${isLocked} onChange=${(event) => toggle([tool], event.target.checked)}>list this tool<//>
+      ${!isShown && Object.keys(known).length > 0 && html`<p class="problem" role="status">It is hidden, so what is changed below changes nothing.</p>`}
       <p class="note">${isShown || !hidden ? "Empty fields leave what the server has." : html`It is hidden: <${LongText} value=${hidden} isSentence />`}</p>
       <label class="field wide-field">name
         <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" aria-invalid=${collision ? "true" : undefined} onInput=${this.set("name")} />

@@ -51,7 +51,6 @@ export function show(value, tools) {
 }
 
 const EVERYTHING = "*";
-/** The `tools` of a variant that lists none. */
 export const NOTHING = { exclude: [EVERYTHING] };
 
 /** The rules of `tools`, which can be written as a list. `include` is absent if everything is included. */
@@ -105,7 +104,6 @@ export function isCompact(id, value) {
   return schemas === "compact" && (value.descriptions ?? (starts ? "first-sentence" : "full")) === "first-sentence";
 }
 
-/** With `compact` switched on or off. */
 export function setCompact(id, value, isOn) {
   const inherited = changed(value, { descriptions: undefined, schemas: undefined });
   if (isCompact(id, inherited) === isOn) return inherited;

@@ -21,13 +21,15 @@ const PACE = 300;
 /** The seconds of calls from which a suggestion needs no warning. */
 const A_DAY = 86_400;
 
-/** The item of the tab's storage that has the drafts while the page is loaded again. */
 const STORED = "vary-drafts";
 /** What is changed, by variant: `{value, clients, saved}`, where `clients` is a text, and `saved` is what the file had before. */
 const drafts = new Map(JSON.parse(sessionStorage.getItem(STORED) ?? "[]"));
 addEventListener("pagehide", () => sessionStorage.setItem(STORED, JSON.stringify([...drafts])));
 /** The ids of variants that are drafted here, and whether the file has them by now. */
 const created = new Map([...drafts.keys()].map((id) => [id, false]));
+
+/** The variant that the view has, or had. */
+let latest;
 
 export class Draft extends Component {
   grid = createRef();
@@ -42,6 +44,8 @@ export class Draft extends Component {
     try {
       const paths = ["/api/catalog", "/api/last-calls"];
       const [catalog, { calls }, { experiments = [] }] = await Promise.all([...paths.map((it) => get(it)), get("/api/experiments").catch(() => ({}))]);
+      // A file that somebody else wrote can lack what was saved here.
+      [...drafts.keys(), ...created.keys()].forEach((id) => created.set(id, false));
       catalog.variants.forEach((it) => created.delete(it.id));
       this.setState({ catalog, calls, experiments });
       if (this.id() === this.state.id) await this.read(this.id());
@@ -53,7 +57,7 @@ export class Draft extends Component {
   /** What Vary did not answer is asked again once it answers for its status. */
   componentDidUpdate({ status }) {
     const isLater = status !== this.props.status;
-    if (this.state.error?.status === 0 && isLater) this.start();
+    if (isLater && (this.state.error?.status === 0 || (status && status.begun !== this.props.status?.begun))) this.start();
     else if (this.state.catalog && this.id() !== this.state.id) this.load();
     else if (isLater && this.state.value && listsOf(status) !== listsOf(this.props.status)) this.reread();
     else if (isLater && this.state.value) this.watch();
@@ -86,17 +90,18 @@ export class Draft extends Component {
     return [...new Set([...this.state.catalog.variants.map((it) => it.id), ...created.keys()])];
   }
 
-  /** The variant of the address, or else the first one. */
+  /** The variant of the address, or else the one that was shown last, or the first one. */
   id() {
     const ids = this.ids();
     const named = this.props.params.get("variant");
-    return ids.includes(named) ? named : ids[0];
+    return [named, latest].find((id) => ids.includes(id)) ?? ids[0];
   }
 
   load() {
     const id = this.id();
     if (id === undefined) return;
     clearTimeout(this.timer);
+    latest = id;
     // What Vary answers now is of the variant before.
     this.asked += 1;
     this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null, unread: null, tried: [] });
@@ -198,6 +203,7 @@ export class Draft extends Component {
   suggest = async (event) => {
     event.preventDefault();
     const name = event.target.elements.client.value;
+    this.setState({ isSuggesting: true });
     try {
       const { value, clients, calls, tools, since, ...proposed } = await get(`/api/suggest?${new URLSearchParams({ client: name })}`);
       // The view may be gone meanwhile.
@@ -213,6 +219,7 @@ export class Draft extends Component {
       this.setState({ unsuggested });
       this.props.failed(unsuggested);
     }
+    this.setState({ isSuggesting: false });
   };
 
   /** Shows this draft of a variant in place of the one that there is, which can come back. */
@@ -335,7 +342,7 @@ export class Draft extends Component {
     const now = answer && !isPending && !error ? plural(answer.tokens, "token") : "…";
     return html`<div class="choices">
         <${Start} ...${{ id, create: this.create }} ids=${this.ids()} />
-        <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} chosen=${suggestion?.name} /></div>
+        <${Suggest} clients=${this.props.status?.clients ?? []} suggest=${this.suggest} chosen=${suggestion?.name} isBusy=${this.state.isSuggesting} /></div>
       <label class="field wide-field">Description
         <input value=${value.description ?? ""} placeholder="for whom or what it is" autocomplete="off"
           onInput=${(event) => this.change({ ...value, description: event.target.value || undefined })} />
@@ -448,11 +455,11 @@ function Start({ ids, id, create }) {
 }
 
 /** The clients that made calls, to choose one for which Vary suggests a variant; in an order in which none moves. */
-function Suggest({ clients, suggest, chosen }) {
+function Suggest({ clients, suggest, chosen, isBusy }) {
   const names = [...new Set(clients.filter(({ calls }) => calls > 0).map(({ client }) => client.name))].filter(Boolean).sort();
   return names.length > 0 && html`<form class="buttons" onSubmit=${suggest}>
     <${Choice} label="or suggest one from what a client called" name="client" value=${chosen} options=${names.map((it) => [it, plain(it, 40)])} />
-    <button>Suggest a variant</button></form>`;
+    <button disabled=${isBusy}>${isBusy ? "Reading its calls …" : "Suggest a variant"}</button></form>`;
 }
 
 /** Boxes for names, of which some are chosen. */

@@ -48,7 +48,6 @@ export class Results extends Component {
   }
 }
 
-/** The value that the only text of a result is. */
 function valueOf({ content }) {
   try {
     return content.length === 1 ? JSON.parse(content[0].text) : undefined;
@@ -80,8 +79,9 @@ const isFailed = ({ result, error }) => error !== undefined || result?.isError =
 
 /** What the results show together: who failed, or else who pays least for the same answer. */
 function Verdict({ results, compared }) {
-  const failed = results.filter(isFailed).length;
-  if (failed > 0) return html`<p class="problem">${count(failed)} of ${plural(results.length, "call")} failed, see the outcomes.</p>`;
+  const failed = results.filter(isFailed);
+  const names = failed.map(({ name }, at) => html`${at > 0 && ", "}<${Name} value=${name} limit=${60} />`);
+  if (failed.length > 0) return html`<p class="problem">${count(failed.length)} of ${plural(results.length, "call")} failed: ${names}</p>`;
   const all = results.filter(({ result }) => result);
   if (all.length < 2) return null;
   const same = all.map(({ result }) => isSameAnswer(result, compared.result));
@@ -160,7 +160,6 @@ function partsOf(result) {
   return new Map(members.map(([name, value]) => [name, name === "content" && Array.isArray(value) ? contentText(value) : JSON.stringify(value, null, 2)]));
 }
 
-/** The blocks of a result as one text. */
 function contentText(blocks) {
   const isText = (block) => block?.type === "text" && typeof block.text === "string";
   return blocks.map((block) => (isText(block) ? laidOut(block.text) : JSON.stringify(block, null, 2))).join("\n\n");

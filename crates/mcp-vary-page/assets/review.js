@@ -36,13 +36,14 @@ export class Review extends Component {
     const { true: failing = [], false: working = [] } = Object.groupBy(status.servers, (it) => hasProblem(it, status));
     failing.sort((a, b) => (b.state === "down") - (a.state === "down") || weight(b, status) - weight(a, status));
     const actions = html`<strong class="total-of">${count(number)}</strong> ${number === 1 ? "needs" : "need"} an action: ${label}.`;
-    return html`<p class="figures">${number > 0 ? actions : "Nothing needs an action."} <span class="faint">${RULE_OF_CARDS}</span></p>
+    return html`<p class="figures">${number > 0 ? actions : "Nothing needs an action."}</p>
       <${Mistakes} review=${review} />
       <${FirstTen} all=${failing} show=${(some) => html`<${ServerProblems} status=${{ ...status, servers: [...some, ...working] }} most=${Infinity} />`} />
       <div class="review">
         ${found.map((table) => html`<${Table} key=${table.label} ...${table} />`)}
         <${Unchecked} ...${{ status, notes: note }} />
         ${fine.length > 0 && html`<p class="fine figures">Checked, with nothing to report: ${fine.map(({ label }) => label).join(" · ")}</p>`}
+        <p class="note">${RULE_OF_CARDS}</p>
       </div>`;
   }
 }

@@ -49,14 +49,14 @@ export class ToolPanel extends Component {
 
   render({ tool, catalog, params, close, ...callers }, { definitions, error }) {
     const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
-    const who = html`<h3>Who may call it</h3><${MayCall} key=${`${callers.callers.length} ${callers.keys.length}`} ...${{ tool, ...callers }} />`;
+    const who = html`<details open=${!params.get("variant")}><summary><h3>Who may call it</h3></summary><${MayCall} key=${`${callers.callers.length} ${callers.keys.length}`} ...${{ tool, ...callers }} /></details>`;
     const texts = definitions && !error && html`<${Comparison} ...${{ definitions, catalog, params }} />`;
     return html`<${Panel} id="tool" title=${html`<${LongText} value=${row ? clientName(row) : tool.name} limit=${120} />`} close=${close}>
       <p class="note">
         <${Name} value=${tool.name} /> of the server <${Name} value=${tool.server} />${row && html`, ${effectOf(row)}, ${plural(row.tokens, "token")} as it lists it`} ·${" "}
         <a href=${link("calls", { tool: toolKey(tool) })}>call it as several clients</a></p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
-      ${params.get("variant") ? [texts, who] : [who, texts]}<//>`;
+      ${who}${texts}<//>`;
   }
 }
 
@@ -98,9 +98,9 @@ function verdictOf({ hidden, rules, isAllowed }) {
   return isAllowed || rules.length === 0 ? "yes" : "depends on the call";
 }
 
-/** What hides it, and the access rules that allow it, or refuse each call of it; each with what of it does. */
+/** What hides it, and the access rules that allow it, allow it to others, or refuse each call of it; each with what of it does. */
 export function reasonsOf({ hidden, rules, isAllowed }) {
-  const decided = hidden.length === 0 || (isAllowed === false && hidden[0].by !== "access") ? rules : [];
+  const decided = hidden.length === 0 || (isAllowed === false && !(hidden[0].by === "access" && hidden[0].rule)) ? rules : [];
   return [...hidden, ...decided.map((text) => text.split(/ \((.*)\)$/s)).map(([rule, detail]) => ({ rule, detail }))];
 }
 

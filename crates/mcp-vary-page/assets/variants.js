@@ -99,11 +99,10 @@ function Matrix({ catalog, params, tool, grid, calls }) {
   const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
   const selected = (row, column) => isOpen(row) && (column.variant ?? "") === (params.get("variant") ?? "");
   return html`<${Grid} handle=${grid} label="Tools of each variant" ...${{ columns, rows, open, selected }}
-    cell=${(row, column) => (column.id === "calls" ? callsIn(row, calls) : row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools && row.server))}
+    cell=${(row, column) => (column.id === "calls" ? callsIn(row, calls) : row.tools ? groupCell(row, column) : toolCell(row, column, !rows[0].tools && !params.get("server") && row.server))}
     foot=${foot(catalog)} />`;
 }
 
-/** The characters of the longest of some texts. */
 const longest = (texts) => texts.reduce((most, { length }) => Math.max(most, length), 0);
 
 /** Whether a column says more than tokens: it gets what the others leave. */
@@ -157,7 +156,6 @@ const tokensCell = (tokens, original, marked, kind = "") => html`<span class="sh
   <span class="marks">${marked}</span><span class=${`tokens ${kind}`}>${count(tokens)}</span>
   <span class="saved faint">${isMuch(tokens, original) && saving(tokens, original)}</span></span>`;
 
-/** Whether a difference to the original is shown. */
 const isMuch = (tokens, original) => original > 0 && Math.abs(tokens / original - 1) >= 0.05;
 
 const hiddenCell = (server) => html`<span class="hidden-tool">${server === undefined ? "–" : "hidden"}</span>`;

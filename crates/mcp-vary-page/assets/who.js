@@ -318,4 +318,4 @@ const isRefused = ({ hidden, isAllowed }) => hidden.length === 0 && isAllowed ==
 const refusedBy = (tool) => html`listed, but <strong class="bad">each call is refused</strong>: ${causesIn(reasonsOf(tool))}`;
 
 /** All that hides a tool; of several tools, their causes alone. */
-export const causesOf = ({ hidden, ...tool }) => html`<span class="hidden-tool">hidden:</span> ${causesIn(hidden, tool.name && tool)}`;
+export const causesOf = ({ hidden, rules = [], isAllowed, ...tool }) => html`<span class="hidden-tool">hidden:</span> ${causesIn(reasonsOf({ hidden, rules, isAllowed }), tool.name && tool)}`;

@@ -202,6 +202,10 @@ async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
     let by_variant = cause("variant", Some("read-only"), why);
     let by_key = r#"by key (allow fail, if principal.key == "fred")"#;
     let not_by_key = by_key.replace("(allow", "(does not apply: allow");
+    let for_others = ["all", "by mail", "by key"].map(|rule| {
+        let pattern = if rule == "all" { "*" } else { "fail" };
+        format!("{rule} (does not apply: allow {pattern})")
+    });
     let expected = json!([
         {"person": "ann", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"], "isAllowed": false},
         {"person": "bob", "hidden": [denied, by_variant], "rules": ["no failures (deny fail)"], "isAllowed": false},
@@ -212,7 +216,8 @@ async fn each_person_and_client_has_the_answer_to_whether_it_may_call_a_tool() {
         // What an expression finds without the arguments is found.
         {"person": "fred", "hidden": [], "rules": [by_key], "isAllowed": true},
         {"person": "gina", "hidden": [], "rules": [not_by_key], "isAllowed": false},
-        {"person": null, "hidden": [by_default, by_variant], "rules": [], "isAllowed": false},
+        // Those that allow it to others.
+        {"person": null, "hidden": [by_default, by_variant], "rules": for_others, "isAllowed": false},
     ]);
     assert_eq!(answer.json()["people"], expected);
     let clients = answer.json()["clients"].clone();
