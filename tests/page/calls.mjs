@@ -97,6 +97,20 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     await page.unrouteAll({ behavior: "wait" });
   });
 
+  await check("a client that named its variant by the address is called with that", async () => {
+    const seen = { server: "git", target: "git_log", method: "tools/call", outcome: "allowed", at: 1, durationMs: 1 };
+    const clients = ["by-address", "by-meta"].map((name, id) => ({ ...seen, id, client: { name }, variant: "few", reason: ["address", "selector"][id] }));
+    await page.route("**/api/last-calls", (route) => route.fulfill({ json: { calls: clients } }));
+    await open("/calls?tool=git:git_log");
+    await makeCall(page);
+    const sent = calls[0].clients.map(({ name, path, meta }) => [name, path, meta]);
+    equal(sent, [["by-address", "/mcp/v/few", undefined], ["by-meta", undefined, { "io.modelcontextprotocol/server-variant": "few" }]], "what is sent");
+    equal(await page.locator(".results tbody td:nth-child(3)").allTextContents(), ["few", "few"], "the variants");
+    await page.unrouteAll({ behavior: "wait" });
+    await open(LOG);
+    await makeCall(page);
+  });
+
   await check("the tools that were called most come first, by the names that clients know, with calls and errors", async () => {
     const known = ({ server, name, variants }) => Object.fromEntries(Object.entries(variants).map(([id, it]) => [id, it && { ...it, name: `${server}_${name}` }]));
     const json = { ...catalog, tools: catalog.tools.map((it) => ({ ...it, variants: known(it) })) };

@@ -139,10 +139,10 @@ pub fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Optio
 
 /// Whether names of as many words have no word that is another one: `close_issue` does not mean `delete_issue`.
 fn words_are_near(one: &str, other: &str) -> bool {
-    let words = |text| str::split(text, ['_', '-', '.']);
-    words(one).count() != words(other).count()
-        || words(one)
-            .zip(words(other))
+    let parts = |text| str::split(text, ['_', '-', '.']);
+    parts(one).count() != parts(other).count()
+        || parts(one)
+            .zip(parts(other))
             .all(|(a, b)| distance(a, b) <= a.len().min(b.len()).div_ceil(2))
 }
 
