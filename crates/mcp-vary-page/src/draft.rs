@@ -1,6 +1,5 @@
 //! Variants as the configuration writes them and the clients that get them, what a change of one would list, and writing it.
 
-use std::env;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -63,6 +62,9 @@ pub trait VariantSource: Send + Sync {
     ///
     /// When the configuration cannot be read.
     fn rules(&self) -> Result<Vec<WrittenRule>, String>;
+
+    /// The directory in which the program runs, with which the page says how to start it again; `None` if that is not known.
+    fn directory(&self) -> Option<String>;
 
     /// What is in vain in the configuration before the servers of `gateway`, soon ends, or cannot be read.
     fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem>;
@@ -217,14 +219,10 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
     }
 }
 
-/// The response to `GET /api/rules`, with the directory in which this process runs: the page says how to start it again.
+/// The response to `GET /api/rules`.
 pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
-    let directory = env::current_dir().ok();
     match source.rules() {
-        Ok(rules) => json_answer(&json!({
-            "rules": rules,
-            "directory": directory.and_then(|path| path.into_os_string().into_string().ok()),
-        })),
+        Ok(rules) => json_answer(&json!({"rules": rules, "directory": source.directory()})),
         Err(why) => failure(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }

@@ -143,6 +143,10 @@ impl VariantSource for FileText {
         Ok(written.collect())
     }
 
+    fn directory(&self) -> Option<String> {
+        Some("/srv/vary".to_owned())
+    }
+
     fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem> {
         let file = Source::new("vary.yaml", &self.0).read(&|_| None);
         let file = file.unwrap();

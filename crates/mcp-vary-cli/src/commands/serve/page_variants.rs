@@ -1,6 +1,7 @@
 //! The variants and rules of the served file for the operator's page.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::path::PathBuf;
 
 use mcp_vary_base::io_error;
@@ -257,6 +258,10 @@ impl VariantSource for ServedVariants {
             line: rule.at.line,
         });
         Ok(written.collect())
+    }
+
+    fn directory(&self) -> Option<String> {
+        env::current_dir().ok()?.into_os_string().into_string().ok()
     }
 
     fn problems(&self, gateway: &Gateway) -> Vec<SetupProblem> {
