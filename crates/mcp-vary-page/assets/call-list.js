@@ -169,7 +169,7 @@ export class Calls extends Component {
           <${Earlier} ...${{ params, status }} /></div>`}
         ${this.state.unread && html`<${Problem} what="The audit log cannot be read." error=${this.state.unread} />`}
         ${earlier && html`<div class=${earlier.isCut ? "recorded differs" : "recorded"}>
-          <span><strong>Before ${momentOfDay(earlier.to)}</strong> ${plural(earlier.calls.length, "call")} of the audit log${earlier.isCut && ", the last ones"}; it has no texts of errors.</span>
+          <span><strong>Before ${momentOfDay(earlier.to)}</strong> ${plural(earlier.calls.length, "call")} of the audit log${earlier.isCut && ", the last ones"}; it has no texts of errors, and “not listed” and “session lost” are “error” in it.</span>
           ${earlier.isCut && this.door("Show earlier ones")}</div>`}
         ${calls.length > 0 ? html`<${Summary} ...${{ calls, all, params }}>
           <span class="held"><span role="status">${held > 0 && "held"}</span>${held > 0 && html`: ${count(held)} new <button type="button" class="quiet" onClick=${this.showAll}>show them</button>`}</span>

@@ -2,7 +2,7 @@
 
 import { mostOf } from "./call-list.js";
 import { Component, createRef, html } from "./dom.js";
-import { count, plural, saving, timeOfDay } from "./format.js";
+import { count, minuteOfDay, plural, saving, timeOfDay } from "./format.js";
 import { Confirm, Copy, Problem } from "./parts.js";
 import { RuleText } from "./rule.js";
 import { FirstTen, LongText, Name, plain, visible } from "./text.js";
@@ -44,7 +44,7 @@ function costs(callers, { tokens, tools }, variants, calls) {
     (it) => it.target, (tool) => ({ client: client.name, person: principal, tool }));
   const tokensOf = ({ now }) => variants.find(({ id }) => id === now.variant)?.tokens;
   const one = (it) => html`<p>${clientLinks([it])}: from ${count(tokensOf(it))} tokens of <${Name} value=${it.now.variant} limit=${40} /> to ${count(tokens)}, ${saving(tokens, tokensOf(it))}
-    ${lost(it) === "–" ? "; hides nothing that it called lately" : html`; <strong class="bad">hides what it called lately:</strong> ${lost(it)}`}</p>`;
+    ${lost(it) === "–" ? `; hides nothing that it called since ${minuteOfDay(Math.min(...calls.map(({ at }) => at), Date.now() / 1000))}` : html`; <strong class="bad">hides what it called lately:</strong> ${lost(it)}`}</p>`;
   return html`<${FirstTen} all=${callers.filter((it) => !it.stays && tokensOf(it))} show=${(some) => some.map(one)} />`;
 }
 

@@ -38,10 +38,11 @@ function Tiles({ status }) {
   const since = `since ${startOf(status)}`;
   const [lastMinute, failed, latest] = [{ minutes: "1" }, { outcome: "error" }, log.calls && callsWith({ minutes: "1" }).length];
   const number = (number, filters, what) => html`<${CallCount} ...${{ number, filters, what }} />`;
+  const lost = total(failuresWith(status, { outcome: "session_lost" }));
   return html`<dl class="tiles">
     <div><dt>servers up now</dt><dd>${up < servers.length ? html`<a class="bad" href=${link("review")}>${count(up)} of ${count(servers.length)}</a>` : `${count(up)} of ${count(servers.length)}`}</dd></div>
     <div><dt>calls in the last minute</dt><dd>${number(latest, lastMinute, "calls of the last minute")}${latest >= MOST_CALLS && " or more"}</dd></div>
-    <div><dt>calls failed ${since}</dt><dd>${number(total(failuresWith(status, failed)), failed, `errors ${since}`)} of ${count(log.calls && (log.calls[0]?.id ?? 0))}</dd></div>
+    <div><dt>calls failed ${since}${lost > 0 && `, ${count(lost)} of them as sessions were lost`}</dt><dd>${number(total(failuresWith(status, failed)), failed, `errors ${since}`)} of ${count(log.calls && (log.calls[0]?.id ?? 0))}</dd></div>
     <div><dt>tokens saved ${since}</dt><dd>${count(saved(savings.total))}</dd></div></dl>`;
 }
 

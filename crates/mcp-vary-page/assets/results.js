@@ -93,7 +93,7 @@ function Verdict({ results, compared }) {
   }
   if (least === most) return html`<p class="verdict">All ${plural(all.length, "client")} get ${plural(least, "token")}${what}.</p>`;
   const of = (tokens) => html`<${Name} value=${all.find((it) => it.tokens === tokens).name} limit=${60} /> gets ${count(tokens)}`;
-  return html`<p class="verdict">${of(least)} tokens, ${saving(least, most)}: ${of(most)}${what}.</p>`;
+  return html`<p class="verdict">${what ? "" : "Perhaps of other answers: "}${of(least)} tokens, ${saving(least, most)}: ${of(most)}${what}.</p>`;
 }
 
 /** A row for each client: what it gets, and what that costs. */
