@@ -94,6 +94,10 @@ impl VariantSource for Written {
         Ok(Vec::new())
     }
 
+    fn directory(&self) -> Option<String> {
+        None
+    }
+
     fn problems(&self, _: &Gateway) -> Vec<SetupProblem> {
         Vec::new()
     }
