@@ -1,7 +1,7 @@
 // The view of a draft: a variant that is changed here, and what that would save.
 
 import { get, post } from "./api.js";
-import { failuresWith } from "./calls.js";
+import { failuresWith, log } from "./calls.js";
 import { Component, createRef, html } from "./dom.js";
 import { DraftBar, DraftTexts, Stay, Totals } from "./draft-file.js";
 import { DraftTool } from "./draft-tool.js";
@@ -42,8 +42,8 @@ export class Draft extends Component {
 
   async start() {
     try {
-      const paths = ["/api/catalog", "/api/last-calls"];
-      const [catalog, { calls }, { experiments = [] }] = await Promise.all([...paths.map((it) => get(it)), get("/api/experiments").catch(() => ({}))]);
+      const lists = [get("/api/catalog"), log.calls ? log : get("/api/last-calls")];
+      const [catalog, { calls }, { experiments = [] }] = await Promise.all([...lists, get("/api/experiments").catch(() => ({}))]);
       // A file that somebody else wrote can lack what was saved here.
       [...drafts.keys(), ...created.keys()].forEach((id) => created.set(id, false));
       catalog.variants.forEach((it) => created.delete(it.id));

@@ -158,8 +158,8 @@ const refusal = ({ length }) => html`<p class="problem">
   ${length > 0 ? "Without a key Vary refuses this client; choose a person." : "Without a token Vary refuses this client; paste its claims."}
 </p>`;
 
-/** The callers of which Vary is asked what they get now. */
-const MOST_ASKED = 20;
+/** The callers of which Vary is asked what they get now: those in sight. */
+const MOST_ASKED = 12;
 
 /** Where to begin: who called, and what they got. */
 function Seen({ callers, person }) {
