@@ -1,6 +1,7 @@
 // What a draft is as text, what it changes in the file, and the bar that saves it.
 
 import { mostOf } from "./call-list.js";
+import { keptSince } from "./calls.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, minuteOfDay, plural, saving, timeOfDay } from "./format.js";
 import { Confirm, Copy, Problem } from "./parts.js";
@@ -44,7 +45,7 @@ function costs(callers, { tokens, tools }, variants, calls) {
     (it) => it.target, (tool) => ({ client: client.name, person: principal, tool }));
   const tokensOf = ({ now }) => variants.find(({ id }) => id === now.variant)?.tokens;
   const one = (it) => html`<p>${clientLinks([it])}: from ${count(tokensOf(it))} tokens of <${Name} value=${it.now.variant} limit=${40} /> to ${count(tokens)}, ${saving(tokens, tokensOf(it))}
-    ${lost(it) === "–" ? `; hides nothing that it called since ${minuteOfDay(Math.min(...calls.map(({ at }) => at), Date.now() / 1000))}` : html`; <strong class="bad">hides what it called lately:</strong> ${lost(it)}`}</p>`;
+    ${lost(it) === "–" ? `; hides nothing that it called since ${minuteOfDay(keptSince() || Math.min(...calls.map(({ at }) => at), Date.now() / 1000))}` : html`; <strong class="bad">hides what it called lately:</strong> ${lost(it)}`}</p>`;
   return html`<${FirstTen} all=${callers.filter((it) => !it.stays && tokensOf(it))} show=${(some) => some.map(one)} />`;
 }
 
@@ -94,7 +95,6 @@ export function DraftBar({ children, draft, isChanged, unready, error, callers }
 
 const isElsewhere = ({ message }, id) => message.startsWith("`variants.") && !message.startsWith(`\`variants.${id}`);
 
-/** What the reload said of a file that was written. */
 function Outcome({ title, isUsed, lines, client, callers }) {
   return html`<p class=${isUsed ? "note" : "problem"}>
       <strong>${title}</strong> ${!isUsed && "Vary does not use it:"} ${lines.map((it) => html`<${LongText} value=${it} isSentence /> `)}
