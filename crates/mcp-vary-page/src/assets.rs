@@ -1,84 +1,41 @@
 //! The files of the page. They are the same for every gateway, so they need no token.
 
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use miniz_oxide::inflate::decompress_to_vec;
+
 /// A file of the page.
 #[derive(Debug)]
 pub(crate) struct Asset {
-    path: &'static str,
     pub(crate) media_type: &'static str,
-    text: &'static [u8],
-}
-
-impl Asset {
-    /// What a browser gets: all but the lines that are only a comment, a seventh of the compressed bytes. Those of other authors
-    /// have their licences.
-    pub(crate) fn served(&self) -> Vec<u8> {
-        let is_own = !self.path.starts_with("/page/vendor/");
-        let lines = self.text.split_inclusive(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !is_own || !is_comment(line.trim_ascii()));
-        lines.flatten().copied().collect()
-    }
-}
-
-fn is_comment(line: &[u8]) -> bool {
-    line.starts_with(b"//") || (line.starts_with(b"/*") && line.ends_with(b"*/"))
+    pub(crate) text: Bytes,
 }
 
 /// The file at a path.
-pub(crate) fn find(path: &str) -> Option<&'static Asset> {
-    ASSETS.iter().find(|asset| asset.path == path)
-}
-
-macro_rules! assets {
-    ($($path:literal $file:literal $media_type:expr;)*) => {
-        &[$(Asset {
-            path: $path,
-            media_type: $media_type,
-            text: include_bytes!(concat!("../assets/", $file)),
-        }),*]
+pub(crate) fn find(path: &str) -> Option<Asset> {
+    let index = ENDS.iter().position(|(of, _)| *of == path)?;
+    let start = index.checked_sub(1).map_or(0, |before| ENDS[before].1);
+    let media_type = match path.rsplit_once('.') {
+        Some((_, "js")) => "text/javascript; charset=utf-8",
+        Some((_, "css")) => "text/css; charset=utf-8",
+        _ => "text/html; charset=utf-8",
     };
+    Some(Asset {
+        media_type,
+        text: ALL.slice(start..ENDS[index].1),
+    })
 }
 
-const HTML: &str = "text/html; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
+/// The path of each file, and where it ends in [`ALL`].
+const ENDS: &[(&str, usize)] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-const ASSETS: &[Asset] = assets! {
-    "/" "index.html" HTML;
-    "/page/api.js" "api.js" SCRIPT;
-    "/page/app.js" "app.js" SCRIPT;
-    "/page/call-list.js" "call-list.js" SCRIPT;
-    "/page/calls.js" "calls.js" SCRIPT;
-    "/page/chart.js" "chart.js" SCRIPT;
-    "/page/chooser.js" "chooser.js" SCRIPT;
-    "/page/client.js" "client.js" SCRIPT;
-    "/page/compare.js" "compare.js" SCRIPT;
-    "/page/diff.js" "diff.js" SCRIPT;
-    "/page/dom.js" "dom.js" SCRIPT;
-    "/page/draft-file.js" "draft-file.js" SCRIPT;
-    "/page/draft-tool.js" "draft-tool.js" SCRIPT;
-    "/page/draft-tools.js" "draft-tools.js" SCRIPT;
-    "/page/draft-value.js" "draft-value.js" SCRIPT;
-    "/page/draft.js" "draft.js" SCRIPT;
-    "/page/experiments.js" "experiments.js" SCRIPT;
-    "/page/form.js" "form.js" SCRIPT;
-    "/page/format.js" "format.js" SCRIPT;
-    "/page/grid.js" "grid.js" SCRIPT;
-    "/page/history.js" "history.js" SCRIPT;
-    "/page/now.js" "now.js" SCRIPT;
-    "/page/parts.js" "parts.js" SCRIPT;
-    "/page/results.js" "results.js" SCRIPT;
-    "/page/review.js" "review.js" SCRIPT;
-    "/page/route.js" "route.js" SCRIPT;
-    "/page/rule.js" "rule.js" SCRIPT;
-    "/page/servers.js" "servers.js" SCRIPT;
-    "/page/style.css" "style.css" STYLE;
-    "/page/text.js" "text.js" SCRIPT;
-    "/page/tool.js" "tool.js" SCRIPT;
-    "/page/variants.js" "variants.js" SCRIPT;
-    "/page/who.js" "who.js" SCRIPT;
-    "/page/vendor/htm.js" "vendor/htm.js" SCRIPT;
-    "/page/vendor/preact.js" "vendor/preact.js" SCRIPT;
-};
+/// The files, one after another, read when a browser asks for the first.
+static ALL: LazyLock<Bytes> = LazyLock::new(|| {
+    let compressed = include_bytes!(concat!(env!("OUT_DIR"), "/assets.deflate"));
+    let all = decompress_to_vec(compressed);
+    all.expect("the file is a constant").into()
+});
 
 #[cfg(test)]
 mod tests {
@@ -86,16 +43,25 @@ mod tests {
 
     use super::*;
 
-    /// The files that a browser may ask for, below a folder of `assets`.
-    fn files(folder: &str) -> Vec<String> {
+    /// The file at a path, as text.
+    fn text(path: &str) -> String {
+        let asset = find(path).unwrap_or_else(|| panic!("nothing is at {path}"));
+        String::from_utf8(asset.text.to_vec()).unwrap()
+    }
+
+    /// The paths that a browser may ask for, and the source of each.
+    fn sources(folder: &str) -> Vec<(String, String)> {
         let assets = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
         let entries = fs::read_dir(format!("{assets}{folder}")).unwrap();
         let found = entries.map(Result::unwrap).flat_map(|file| {
             let path = format!("{folder}/{}", file.file_name().into_string().unwrap());
-            let is_folder = file.file_type().unwrap().is_dir();
-            if is_folder { files(&path) } else { vec![path] }
+            if file.file_type().unwrap().is_dir() {
+                return sources(&path);
+            }
+            let source = fs::read(file.path()).unwrap();
+            vec![(path, String::from_utf8(source).unwrap())]
         });
-        let is_served = |path: &String| {
+        let is_served = |(path, _): &(String, _)| {
             [".html", ".js", ".css"]
                 .iter()
                 .any(|end| path.ends_with(end))
@@ -104,45 +70,47 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_served() {
-        let files = files("");
-        for file in &files {
-            let path = match &**file {
-                "/index.html" => "/".to_owned(),
-                file => format!("/page{file}"),
+    fn each_file_is_served_without_its_comments_but_those_of_other_authors() {
+        let sources = sources("");
+        for (path, source) in &sources {
+            let served = match &**path {
+                "/index.html" => text("/"),
+                path => text(&format!("/page{path}")),
             };
-            assert!(find(&path).is_some(), "add {path} to the table");
-        }
-        assert_eq!(files.len(), ASSETS.len());
-    }
-
-    #[test]
-    fn comments_stay_in_the_sources_but_those_of_other_authors() {
-        for asset in ASSETS {
-            let served = String::from_utf8(asset.served()).unwrap();
-            let text = std::str::from_utf8(asset.text).unwrap();
             let is_code = |line: &&str| {
                 let line = line.trim();
                 let is_block = line.starts_with("/*") && line.ends_with("*/");
                 !(is_block || line.starts_with("//"))
             };
-            let code: Vec<_> = text.lines().filter(is_code).collect();
-            if asset.path.starts_with("/page/vendor/") {
-                assert_eq!(served, text, "{}", asset.path);
+            let code: Vec<_> = source.lines().filter(is_code).collect();
+            if path.starts_with("/vendor/") {
+                assert_eq!(served, *source, "{path}");
             } else {
-                assert_eq!(served.lines().collect::<Vec<_>>(), code, "{}", asset.path);
+                assert_eq!(served.lines().collect::<Vec<_>>(), code, "{path}");
             }
         }
-        let served = find("/page/app.js").unwrap().served();
-        assert!(served.starts_with(b"\nimport { codeIn"));
+        assert_eq!(ENDS.len(), sources.len());
+        assert!(text("/page/app.js").starts_with("\nimport { codeIn"));
+    }
+
+    #[test]
+    fn a_file_has_the_type_of_its_name() {
+        for (path, media_type) in [
+            ("/", "text/html; charset=utf-8"),
+            ("/page/vendor/htm.js", "text/javascript; charset=utf-8"),
+            ("/page/style.css", "text/css; charset=utf-8"),
+        ] {
+            assert_eq!(find(path).unwrap().media_type, media_type);
+        }
+        assert!(find("/page/vendor/htm.LICENSE").is_none());
     }
 
     #[test]
     fn what_the_page_loads_is_served() {
-        let page = String::from_utf8(find("/").unwrap().served()).unwrap();
+        let page = text("/");
         for attribute in ["src=\"", "href=\""] {
-            for rest in page.split(attribute).skip(1) {
-                let path = rest.split('"').next().unwrap();
+            for after in page.split(attribute).skip(1) {
+                let path = after.split('"').next().unwrap();
                 let is_served =
                     path.starts_with('#') || path.starts_with("data:") || find(path).is_some();
                 assert!(is_served, "{path}");

@@ -95,7 +95,7 @@ impl GatewayPage {
         let path = request.uri().path();
         if let Some(asset) = assets::find(path) {
             return match *request.method() {
-                Method::GET => typed(StatusCode::OK, asset.media_type, asset.served().into()),
+                Method::GET => typed(StatusCode::OK, asset.media_type, asset.text),
                 _ => not_allowed(&Method::GET),
             };
         }
