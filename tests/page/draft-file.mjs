@@ -76,14 +76,17 @@ export async function draftBesideOthers({ visitor, ask, folder }) {
     await page.unrouteAll({ behavior: "wait" });
   });
 
-  await check("a draft with warnings is saved when that is confirmed", async () => {
+  await check("a draft with warnings is saved when that is confirmed, and nothing else can be done until it is written", async () => {
     const sent = [];
     await page.route("**/api/draft", async (route) => {
       const response = await route.fetch();
       return route.fulfill({ json: { ...(await response.json()), warnings: ["`tools.git_log` is called `diff`, like `tools.git_diff`"] } });
     });
-    await page.route("**/api/save", (route) => {
+    let written;
+    const isWritten = new Promise((resolve) => (written = resolve));
+    await page.route("**/api/save", async (route) => {
       sent.push(route.request().postDataJSON().id);
+      await isWritten;
       return route.fulfill({ json: { isUsed: true, outcome: "reloaded" } });
     });
     const status = await ask("/api/status");
@@ -97,6 +100,9 @@ export async function draftBesideOthers({ visitor, ask, folder }) {
     equal(sent, [], "what was saved before");
     await save.click();
     await bar.getByRole("button", { name: "Save it" }).click();
+    await bar.getByText("Writing …").waitFor({ timeout: 5_000 });
+    equal(await bar.getByRole("button", { disabled: true }).allInnerTexts(), ["Discard changes", "Save"], "what cannot be done while it is written");
+    written();
     await bar.getByText("Saved.").waitFor({ timeout: 5_000 });
     equal(sent, ["few"], "what was saved");
     await page.unrouteAll({ behavior: "wait" });

@@ -563,6 +563,21 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     equal(await page.getByRole("group", { name: "Servers of this variant" }).count(), 0, "boxes of a variant with all servers");
   });
 
+  await check("what is changed of a hidden tool is said to change nothing, until it is listed", async () => {
+    await open("few", { tool: "git:git_branch" });
+    const panel = page.locator(".panel");
+    const nothing = panel.getByText("It is hidden, so what is changed below changes nothing.");
+    await panel.getByLabel("name", { exact: true }).first().fill("branches");
+    await settled();
+    equal(await nothing.count(), 0, "of a tool that is listed");
+    await panel.getByLabel("list this tool").uncheck();
+    await nothing.waitFor({ timeout: 5_000 });
+    await panel.getByLabel("list this tool").check();
+    await nothing.waitFor({ state: "hidden", timeout: 5_000 });
+    await settled();
+    await undo.click();
+  });
+
   await check("the heading of a server counts all of its tools, also where the list has some", async () => {
     await open("few", { q: "git_l*", state: "listed" });
     equal((await page.locator(".grid .group :is(th, td)").allInnerTexts()).slice(0, 2).map((it) => it.trim()), ["git", "6 of 6"], "the heading");

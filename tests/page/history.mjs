@@ -138,6 +138,17 @@ export async function callHistory({ browser, address, token, status }) {
     await page.locator("tbody").getByRole("link", { name: "1: show errors of crm" }).waitFor({ timeout: 5_000 });
   }, { calls: [{ ...missed, upstreamName: undefined }, ...recorded], statusOf: { ...AUDITED, servers: [up] } });
 
+  const gone = { ...recorded[2], id: 8, server: null, isUnknownTool: undefined, error: "Session not found: begin a new one with initialize" };
+  await inPage("a session that was lost is an outcome of its own, in the list, in its filter, and in the number of failed calls", async ({ page, shows, visitor }) => {
+    holds((await visitor.text(".tiles")).replaceAll(/\s+/g, " ").includes(", 1 of them as sessions were lost"), await visitor.text(".tiles"));
+    equal(await page.locator(".calls .grid tbody tr", { hasText: "session lost" }).count(), 1, "rows of it");
+    await page.getByLabel("Outcome").selectOption("session lost");
+    await shows(8);
+    equal(hash(page), "#/now?outcome=session_lost", "the address");
+    await page.getByLabel("Outcome").selectOption("protocol_error");
+    await shows(4);
+  }, { calls: [gone, ...recorded] });
+
   const unnamed = Array.from({ length: 3 }, (_, at) => ({ ...missed, id: 9 + at, server: undefined, client: undefined, variant: undefined, isUnknownTool: undefined, error: "the header Mcp-Session-Id is missing", principal: at ? "ann" : "bob" })).reverse();
   await inPage("calls that name no client have a card by their error, with the people, and so has a row of the table by error", async ({ page, shows }) => {
     const item = page.getByRole("list", { name: "clients that fail often" }).locator("li", { hasText: "name no client" });
