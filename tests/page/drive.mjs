@@ -388,7 +388,7 @@ await check("the figures of the matrix are those of the catalog and of the last 
   const read = page.waitForResponse((response) => response.url().endsWith("/api/last-calls"));
   await visitor.view("/variants?q=*");
   const { calls } = await (await read).json();
-  await page.getByText("Calls are those of the last").waitFor({ timeout: 5_000 });
+  await page.getByText("Calls are all since ").waitFor({ timeout: 5_000 });
   const callsOf = ({ server, name }) => calls.filter((it) => it.server === server && (it.upstreamName ?? it.target) === name).length;
   const rows = await page.locator(".grid tbody tr:not(.group):has(td[data-cell])").evaluateAll((rows) =>
     rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell.querySelector(".tokens") ?? cell).textContent)),

@@ -2,6 +2,7 @@
 
 import { TokenChart } from "./chart.js";
 import { get } from "./api.js";
+import { keptSince } from "./calls.js";
 import { callersOf } from "./client.js";
 import { createRef, html } from "./dom.js";
 import { clientName } from "./draft-value.js";
@@ -42,7 +43,7 @@ export class Variants extends Polled {
           <${Matrix} ...${{ catalog, params, tool, grid: this.grid }} calls=${callsByTool(calls)} />
           ${tool && html`<${ToolPanel} key=${toolKey(tool)} ...${{ catalog, tool, params, failed, callers, keys, links: clientLinks, close: this.close }} />`}
         </div>
-        <p class="note">Choose a tool for its texts and who may call it: access rules can hide more than variants do. ${calls.length > 0 && `Calls are those of the last ${count(calls.length)} since ${minuteOfDay(calls.at(-1).at)}.`}</p>
+        <p class="note">Choose a tool for its texts and who may call it: access rules can hide more than variants do. ${calls.length > 0 && `Calls are all since ${minuteOfDay(keptSince() || calls.at(-1).at)}${calls.at(-1).at < keptSince() ? ", and errors and refusals from before" : ""}.`}</p>
       </section>
       <div class="sides">
         <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
@@ -74,7 +75,6 @@ function Choices({ catalog, params }) {
   </div>`;
 }
 
-/** The server whose tools are listed. */
 export function ServerChoice({ catalog, params }) {
   const options = [["", "all servers"], ...catalog.servers.map((it) => [it, plain(it, 40)])];
   return html`<${Choice} label="Server" value=${params.get("server") ?? ""} ...${{ options }} onChange=${(server) => replace({ server })} />`;
