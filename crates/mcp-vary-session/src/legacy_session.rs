@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -16,7 +17,6 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_store::SessionHome;
 use mcp_vary_wire::client_id::ClientId;
-use tokio_util::sync::CancellationToken;
 
 use crate::client_uses::LatestUse;
 use crate::id::{SessionTail, SharedNegotiation, VariantOrder};
@@ -66,16 +66,14 @@ pub(super) struct ActiveState {
 struct OpenRequest {
     id: Arc<str>,
     is_cancelled: bool,
-    /// Exists once somebody waits for it; most requests are answered at once.
-    cancelled: Option<CancellationToken>,
+    /// Woken when it is cancelled.
+    waker: Option<Waker>,
 }
 
 impl OpenRequest {
     fn cancel(&mut self) {
         self.is_cancelled = true;
-        if let Some(cancelled) = &self.cancelled {
-            cancelled.cancel();
-        }
+        self.waker.take().into_iter().for_each(Waker::wake);
     }
 }
 
@@ -214,27 +212,30 @@ impl Session {
         active.requests.push(OpenRequest {
             id: Arc::clone(&id),
             is_cancelled: self.has_ended(),
-            cancelled: None,
+            waker: None,
         });
         Ok(InFlightGuard {
             session: Arc::clone(self),
             id,
-            cancelled: OnceLock::new(),
         })
     }
 
-    /// What is cancelled with the request of a guard.
-    fn cancellation(&self, id: &Arc<str>) -> CancellationToken {
+    /// Whether the request of a guard is cancelled; if not, its task is woken when it is. One task waits for it.
+    fn poll_cancelled(&self, id: &Arc<str>, context: &Context<'_>) -> Poll<()> {
         let mut active = self.active.lock();
         let mut requests = active.requests.iter_mut();
         let Some(request) = requests.find(|request| Arc::ptr_eq(&request.id, id)) else {
-            return CancellationToken::new();
+            return Poll::Pending;
         };
-        let cancelled = request.cancelled.get_or_insert_default().clone();
         if request.is_cancelled {
-            cancelled.cancel();
+            return Poll::Ready(());
         }
-        cancelled
+        let waker = context.waker();
+        match &mut request.waker {
+            Some(known) => known.clone_from(waker),
+            None => request.waker = Some(waker.clone()),
+        }
+        Poll::Pending
     }
 
     /// Whether the request `id` runs at this replica.
@@ -385,7 +386,7 @@ impl OutboxStream {
 
     /// The same as a future, for a single reader.
     pub async fn next(&self) -> Option<Bytes> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
+        poll_fn(|cx| self.poll_next(cx)).await
     }
 }
 
@@ -413,7 +414,6 @@ pub enum AdmissionError {
 pub struct InFlightGuard {
     session: Arc<Session>,
     id: Arc<str>,
-    cancelled: OnceLock<CancellationToken>,
 }
 
 impl InFlightGuard {
@@ -424,8 +424,7 @@ impl InFlightGuard {
 
     /// Waits until the client cancels the request or ends its session.
     pub async fn cancelled(&self) {
-        let new = || self.session.cancellation(&self.id);
-        self.cancelled.get_or_init(new).cancelled().await;
+        poll_fn(|context| self.session.poll_cancelled(&self.id, context)).await;
     }
 }
 
@@ -447,8 +446,6 @@ impl Drop for InFlightGuard {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::task::Waker;
-
     use super::*;
 
     pub(crate) fn unnamed() -> Arc<Session> {
@@ -457,8 +454,8 @@ pub(super) mod tests {
     }
 
     fn is_cancelled(guard: &InFlightGuard) -> bool {
-        let cancelled = guard.session.cancellation(&guard.id);
-        cancelled.is_cancelled()
+        let context = Context::from_waker(Waker::noop());
+        guard.session.poll_cancelled(&guard.id, &context).is_ready()
     }
 
     #[test]
