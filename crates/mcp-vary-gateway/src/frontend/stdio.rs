@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use mcp_vary::error_code::INVALID_REQUEST;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_base::tasks::spawn;
-use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::envelope;
 use mcp_vary_wire::response::RpcError;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::task::JoinHandle;
@@ -20,15 +20,13 @@ use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 use tracing::debug;
 
-use self::admitted_line::AdmittedLine;
+use self::admitted_line::{AdmittedLine, LineMessage, ReadLine};
 use self::lines::{Line, read_line, write, written};
 use self::tasks::ConnectionTasks;
 use super::batch::Batch;
 use super::cancel_late_calls;
 use crate::gateway::{Endpoint, Gateway};
-use crate::pipeline::inbound::{
-    Admitted, ConnectionSessions, Inbound, MessageSource, Outcome, Sender,
-};
+use crate::pipeline::inbound::{ConnectionSessions, Inbound, MessageSource, Outcome, Sender};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use mcp_vary_session::caller::Caller;
 use mcp_vary_session::memory_cost;
@@ -122,7 +120,7 @@ impl StdioConnection {
         let line = Bytes::from(line);
         let memory = (self.gateway.services.memory).lease(memory_cost::of_message(line.len()));
         match (envelope::batch(&line), memory) {
-            (None, memory) => self.receive_message(&line, memory).await,
+            (None, memory) => self.receive_message(line, memory).await,
             (Some(messages), Ok(memory)) => {
                 let body = &line;
                 let batch = Batch {
@@ -136,15 +134,17 @@ impl StdioConnection {
         }
     }
 
-    async fn receive_message(&mut self, line: &Bytes, memory: Result<Lease, RpcError>) {
-        let (message, params) = match Message::read_with_params(line) {
-            Ok(read) => read,
+    async fn receive_message(&mut self, line: Bytes, memory: Result<Lease, RpcError>) {
+        let line = match ReadLine::read(line) {
+            Ok(line) => line,
             Err(why) => {
                 let failure = RpcError::from(&why).to_bytes(why.id.as_deref());
                 return self.tasks.write_response(failure).await;
             }
         };
-        if let (Err(failure), true) = (&memory, message.is_request()) {
+        let LineMessage { message, params } = line.borrow_dependent();
+        let is_request = message.is_request();
+        if let (Err(failure), true) = (&memory, is_request) {
             return self
                 .tasks
                 .write_response(failure.to_bytes(message.id))
@@ -152,20 +152,20 @@ impl StdioConnection {
         }
         let snapshot = self.gateway.current();
         let inbound = Inbound {
-            message: &message,
-            params,
-            body: line,
+            message,
+            params: params.clone(),
+            body: line.borrow_owner(),
             sender: Sender {
                 snapshot: &snapshot,
                 caller: &mut Caller::of_stdio(snapshot.config.stdio_principal.as_ref()),
                 source: MessageSource::Connection(&mut self.sessions),
             },
         };
-        let (client, guard) = match inbound.admit().await {
-            Ok(Admitted { client, guard, .. }) => (client, guard),
+        let (client, declared, guard) = match inbound.admit().await {
+            Ok(admitted) => (admitted.client, admitted.request.client, admitted.guard),
             // A notification has no answer. No other gateway uses these pipes, so that a response that answers nothing
             // is a fault of the client.
-            Err(_) if !message.is_request() => return,
+            Err(_) if !is_request => return,
             Err(outcome) => return self.write_outcome(&snapshot, outcome).await,
         };
         let Ok(memory) = memory else {
@@ -174,11 +174,12 @@ impl StdioConnection {
         let admitted = AdmittedLine {
             snapshot,
             client,
+            declared,
             guard,
-            line: line.clone(),
+            line,
             _memory: memory,
         };
-        if message.is_request() {
+        if is_request {
             self.tasks.spawn_request(admitted);
         } else {
             self.tasks.queue_notification(admitted);

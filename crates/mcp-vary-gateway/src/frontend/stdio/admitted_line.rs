@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::envelope::{Message, WireError};
 use mcp_vary_wire::params::Params;
+use self_cell::self_cell;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -17,13 +18,41 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::subscriptions::ListenStream;
 use mcp_vary_session::InFlightGuard;
 use mcp_vary_session::client::Client;
+use mcp_vary_session::client_uses::DeclaredClient;
 
-/// An admitted message of a client, whose `line` is read again where it runs.
+self_cell! {
+    /// A line of a client, and what was read of it, once.
+    pub(super) struct ReadLine {
+        owner: Bytes,
+        #[covariant]
+        dependent: LineMessage,
+    }
+}
+
+/// The message on a line, and its params if they were read with it.
+pub(super) struct LineMessage<'a> {
+    pub(super) message: Message<'a>,
+    pub(super) params: Option<Params<'a>>,
+}
+
+impl ReadLine {
+    /// Reads the message on a `line`.
+    pub(super) fn read(line: Bytes) -> Result<Self, WireError> {
+        Self::try_new(line, |line| {
+            let (message, params) = Message::read_with_params(line)?;
+            Ok(LineMessage { message, params })
+        })
+    }
+}
+
+/// An admitted message of a client.
 pub(super) struct AdmittedLine {
     pub(super) snapshot: Arc<ConfigSnapshot>,
     pub(super) client: Arc<Client>,
+    /// The client that the request itself names.
+    pub(super) declared: Option<Arc<DeclaredClient>>,
     pub(super) guard: Option<InFlightGuard>,
-    pub(super) line: Bytes,
+    pub(super) line: ReadLine,
     /// The memory of the line.
     pub(super) _memory: Lease,
 }
@@ -31,13 +60,13 @@ pub(super) struct AdmittedLine {
 impl AdmittedLine {
     /// Runs to its end and writes its messages.
     pub(super) async fn run(self, lines: &mpsc::Sender<Bytes>, stopping: CancellationToken) {
-        // The line was readable before, so it is now.
-        let Ok((message, params)) = Message::read_with_params(&self.line) else {
-            return;
+        let LineMessage { message, params } = self.line.borrow_dependent();
+        // What was admitted is readable.
+        let params = Params::of(message, params.clone()).unwrap_or_default();
+        let request = IncomingRequest {
+            client: self.declared,
+            ..IncomingRequest::new(message, params, self.line.borrow_owner())
         };
-        let params = Params::of(&message, params).unwrap_or_default();
-        let mut request = IncomingRequest::new(&message, params, &self.line);
-        request.find_client(&self.snapshot.services.client_uses);
         let outcome = handle_admitted(&self.snapshot, &self.client, self.guard, request).await;
         // A request that its server works on no longer needs the configuration, which may be replaced.
         drop(self.snapshot);
