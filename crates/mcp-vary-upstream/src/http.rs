@@ -101,7 +101,7 @@ impl Connection {
                     None => SessionStream::Absent,
                 };
                 let routes = shared.inbound.open_routes(id, &request, stream);
-                (routes, HeaderMap::new())
+                (routes, Vec::new())
             }
             Era::Modern => {
                 let mut headers = modern_headers(&request.method, request.name.as_deref());
@@ -114,7 +114,7 @@ impl Connection {
             memory: request.memory,
             id,
             body,
-            headers: Arc::new(headers),
+            headers: headers.into(),
             kind,
             token: request.token,
         };
@@ -130,7 +130,7 @@ impl Connection {
         endpoint.check_open()?;
         let session = self.shared.session.load();
         let headers = match session.era {
-            Era::Legacy => HeaderMap::new(),
+            Era::Legacy => Vec::new(),
             Era::Modern => modern_headers(method, None),
         };
         let message = server_message::write_request(None, method, params);
@@ -190,8 +190,7 @@ impl Connection {
         endpoint.liveness.end(reason);
         let session = self.shared.session.load();
         if session.id.is_some() {
-            let no_headers = HeaderMap::new();
-            let deletion = endpoint.send(Method::DELETE, &session, &no_headers, Bytes::new());
+            let deletion = endpoint.send(Method::DELETE, &session, &[], Bytes::new());
             // The server may answer 405 or not at all.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, deletion).await;
         }

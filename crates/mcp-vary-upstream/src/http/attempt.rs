@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::tasks::try_spawn;
 use mcp_vary_http_client::body::Incoming;
@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use self::refusal::{Refusal, RefusalHead};
 use super::collect::{Collect, drain, is_web_page};
 use super::event_stream::PendingAnswer;
-use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
+use super::headers::{Header, LAST_EVENT_ID, STREAM, is_stream};
 use super::received::Received;
 use super::sending::{SendError, Sending};
 use super::session::Session;
@@ -41,7 +41,7 @@ use crate::message::{Answer, Event, Message, RequestKind};
 pub(super) struct Call {
     pub(super) id: u64,
     pub(super) body: Bytes,
-    pub(super) headers: Arc<HeaderMap>,
+    pub(super) headers: Arc<[Header]>,
     pub(super) kind: RequestKind,
     /// The token of the client that sends it.
     pub(super) token: Option<CallerToken>,
@@ -395,7 +395,7 @@ impl Attempt {
         let Some(last_id) = can_resume.then(|| resume_point.header()).flatten() else {
             return Err(endpoint.broke_off(format!("the stream of its reply {how}")));
         };
-        let headers = HeaderMap::from_iter([(ACCEPT, STREAM), (LAST_EVENT_ID, last_id)]);
+        let headers: Arc<[Header]> = [(ACCEPT, STREAM), (LAST_EVENT_ID, last_id)].into();
         let pause = resume_point
             .retry
             .unwrap_or(RESUME_PAUSE * (1 << self.resumes.min(6)));
@@ -405,7 +405,7 @@ impl Attempt {
         let token = self.call.token.clone();
         let response = async move {
             tokio::time::sleep(pause).await;
-            let request = (Method::GET, Arc::new(headers), Bytes::new());
+            let request = (Method::GET, headers, Bytes::new());
             let sending = shared.endpoint.send_for(token.as_ref(), &session, request);
             sending
                 .await

@@ -36,6 +36,11 @@ impl Delivery {
         }
     }
 
+    /// The request, as it was sent last.
+    pub(super) fn request(&self) -> OutgoingRequest {
+        OutgoingRequest::clone(&self.request)
+    }
+
     /// The address to which `response` redirects, if it is followed.
     fn redirected<T>(&self, response: &Response<T>) -> Option<Uri> {
         let is_repeated = matches!(

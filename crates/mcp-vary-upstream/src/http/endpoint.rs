@@ -22,6 +22,7 @@ use super::collect::{BodyError, Collect, drain, is_web_page};
 use super::credentials::Credentials;
 use super::delivery::Delivery;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
+use super::headers::Header;
 use super::outgoing_request::OutgoingRequest;
 use super::pool::Pool;
 use super::sending::{Authorizer, SendError, Sending};
@@ -113,10 +114,10 @@ impl Endpoint {
         &self,
         method: Method,
         session: &Session,
-        more: &HeaderMap,
+        more: &[Header],
         body: Bytes,
     ) -> Sending {
-        self.send_for(None, session, (method, Arc::new(more.clone()), body))
+        self.send_for(None, session, (method, more.into(), body))
     }
 
     /// One HTTP request in `session`, of the client with this token, if it belongs to a client. All requests to the server
@@ -125,7 +126,7 @@ impl Endpoint {
         &self,
         caller: Option<&CallerToken>,
         session: &Session,
-        (method, more, body): (Method, Arc<HeaderMap>, Bytes),
+        (method, more, body): (Method, Arc<[Header]>, Bytes),
     ) -> Sending {
         let stream = session.stream.as_ref();
         let uri = stream.map_or(&self.address.uri, |stream| &stream.uri);
@@ -138,7 +139,7 @@ impl Endpoint {
             body,
         };
         match &self.authorizer {
-            None => Sending::Direct(Delivery::send(&self.pool, outgoing)),
+            None => Sending::Direct(Delivery::send(&self.pool, outgoing), None),
             Some(authorizer) => authorizer.send(outgoing, caller.cloned()),
         }
     }
@@ -159,7 +160,7 @@ impl Endpoint {
     pub(super) async fn deliver(
         &self,
         session: &Session,
-        headers: &HeaderMap,
+        headers: &[Header],
         message: Bytes,
     ) -> Result<(), UpstreamError> {
         let delivery = async {

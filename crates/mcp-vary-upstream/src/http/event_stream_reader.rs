@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, Method, Uri};
+use http::{Method, Uri};
 use mcp_vary_base::tasks::spawn;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_message;
@@ -72,7 +72,7 @@ pub(super) async fn enter_event_stream(
 async fn request(shared: &Arc<Shared>) -> Result<Stream, UpstreamError> {
     let endpoint = &shared.endpoint;
     let session = endpoint.blank_session(Revision::LATEST_LEGACY, false);
-    let headers = HeaderMap::from_iter([(ACCEPT, STREAM)]);
+    let headers = [(ACCEPT, STREAM)];
     let sending = endpoint.send(Method::GET, &session, &headers, Bytes::new());
     let response = sending
         .await

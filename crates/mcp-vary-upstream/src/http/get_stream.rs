@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use mcp_vary_http_client::body::Incoming;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
@@ -85,12 +85,11 @@ enum StreamOutcome {
 async fn read_once(shared: &Arc<Shared>, resume_point: &mut ResumePoint) -> StreamOutcome {
     let endpoint = &shared.endpoint;
     let session = shared.session.load();
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, STREAM);
+    let mut headers = vec![(ACCEPT, STREAM)];
     let last_id = resume_point.header();
     let is_resumed = last_id.is_some();
     if let Some(last_id) = last_id {
-        headers.insert(LAST_EVENT_ID, last_id);
+        headers.push((LAST_EVENT_ID, last_id));
     }
     let sending = endpoint.send(Method::GET, &session, &headers, Bytes::new());
     let sent = sending.await;

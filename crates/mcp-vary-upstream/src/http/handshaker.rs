@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::HeaderMap;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::log_level::level_params;
@@ -18,7 +17,7 @@ use tokio::sync::Mutex;
 use self::renewal::Renewal;
 use super::attempt::{Attempt, Call};
 use super::event_stream_reader::{enter_event_stream, request_event_stream};
-use super::headers::modern_headers;
+use super::headers::{Header, modern_headers};
 use super::session::Session;
 use super::shared::Shared;
 use super::stream::Stream;
@@ -245,13 +244,13 @@ impl Handshaker {
 
     /// Starts a session and makes it the current one.
     async fn initialize(&self, first: Revision) -> Result<Handshake, ConnectError> {
-        self.initialize_with(first, &HeaderMap::new()).await
+        self.initialize_with(first, &[]).await
     }
 
     async fn initialize_with(
         &self,
         first: Revision,
-        headers: &HeaderMap,
+        headers: &[Header],
     ) -> Result<Handshake, ConnectError> {
         let blank = |revision| self.shared.endpoint.blank_session(revision, false);
         let refusal = match self.initialize_in(blank, first, headers).await {
@@ -305,8 +304,7 @@ impl Handshaker {
         let session = enter_event_stream(&self.shared, stream, limit).await?;
         self.has_stream.store(true, Ordering::Relaxed);
         let blank = |_| session.clone();
-        let headers = HeaderMap::new();
-        let initializing = self.initialize_in(blank, Revision::LATEST_LEGACY, &headers);
+        let initializing = self.initialize_in(blank, Revision::LATEST_LEGACY, &[]);
         initializing.await.map_err(ConnectError::from)
     }
 
@@ -314,7 +312,7 @@ impl Handshaker {
         &self,
         blank: impl Fn(Revision) -> Session,
         first: Revision,
-        headers: &HeaderMap,
+        headers: &[Header],
     ) -> Result<Handshake, InitializeError> {
         let endpoint = &self.shared.endpoint;
         let mut revision = first;
@@ -353,13 +351,12 @@ impl Handshaker {
         blank.stream.clone_from(&initializing.session.stream);
         let session = Arc::new(blank.started(initializing.session_id(), generation));
         let notification = server_message::write_request(None, "notifications/initialized", None);
-        let no_headers = HeaderMap::new();
-        let delivered = endpoint.deliver(&session, &no_headers, notification).await;
+        let delivered = endpoint.deliver(&session, &[], notification).await;
         endpoint.check_open()?;
         if let Err(refusal) = delivered {
             self.log_unread_notification(&refusal);
         }
-        let ping = self.call("ping", None, &no_headers);
+        let ping = self.call("ping", None, &[]);
         let mut ping = Attempt::send(shared, Arc::clone(&session), ping);
         // Servers register tools right after `notifications/initialized`. Once they answer, this is done.
         let limit = endpoint.limits.first_ping();
@@ -400,7 +397,7 @@ impl Handshaker {
         };
         let endpoint = &self.shared.endpoint;
         let params = level_params(level);
-        let call = self.call("logging/setLevel", Some(&params), &HeaderMap::new());
+        let call = self.call("logging/setLevel", Some(&params), &[]);
         let mut attempt = Attempt::send(&self.shared, Arc::clone(session), call);
         let answered = tokio::time::timeout(endpoint.limits.probe, attempt.answer()).await;
         if !matches!(answered, Ok(Ok(answer)) if answer.outcome().is_ok()) {
@@ -415,7 +412,7 @@ impl Handshaker {
         Ok(answer)
     }
 
-    fn call(&self, method: &'static str, params: Option<&str>, headers: &HeaderMap) -> Call {
+    fn call(&self, method: &'static str, params: Option<&str>, headers: &[Header]) -> Call {
         let id = self.shared.next_id();
         if self.first.get().is_none() {
             self.progress.note_sent(id, method);
@@ -424,7 +421,7 @@ impl Handshaker {
             memory: None,
             id,
             body: server_message::write_request(Some(id), method, params),
-            headers: Arc::new(headers.clone()),
+            headers: headers.into(),
             kind: RequestKind::Handshake,
             token: None,
         }

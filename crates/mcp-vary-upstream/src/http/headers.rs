@@ -7,23 +7,25 @@ use mcp_vary_wire::headers::{MCP_METHOD, MCP_NAME, header_value, name_key};
 /// The headers that mirror the body of a modern request.
 ///
 /// Source: MCP 2026-07-28, basic/transports/streamable-http, "Standard Request Headers".
-pub(super) fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(MCP_METHOD, header_value(method));
+pub(super) fn modern_headers(method: &str, name: Option<&str>) -> Vec<Header> {
+    let mut headers = vec![(MCP_METHOD, header_value(method))];
     if name_key(method).is_some()
         && let Some(name) = name
     {
-        headers.insert(MCP_NAME, header_value(name));
+        headers.push((MCP_NAME, header_value(name)));
     }
     headers
 }
 
+/// A header that one request has beside those of its session.
+pub(super) type Header = (HeaderName, HeaderValue);
+
 /// Whether the body is a stream of events.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE);
-    let text = content_type.and_then(|value| value.to_str().ok());
-    let media_type = text.and_then(|value| value.split(';').next());
-    media_type.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+    let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let mut parts = content_type.unwrap_or_default().split(|byte| *byte == b';');
+    let media_type = parts.next().unwrap_or_default().trim_ascii();
+    media_type.eq_ignore_ascii_case(b"text/event-stream")
 }
 
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 
+use super::headers::Header;
+
 /// What a request is written from, more than once if it must be.
 #[derive(Clone)]
 pub(super) struct OutgoingRequest {
@@ -14,7 +16,7 @@ pub(super) struct OutgoingRequest {
     /// The headers of all requests in its session.
     pub(super) session: Arc<HeaderMap>,
     /// Its own headers.
-    pub(super) more: Arc<HeaderMap>,
+    pub(super) more: Arc<[Header]>,
     /// The headers of sources; `None` removes a header.
     pub(super) credentials: Vec<(HeaderName, Option<HeaderValue>)>,
     pub(super) body: Bytes,
@@ -26,7 +28,7 @@ impl OutgoingRequest {
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         let mut headers = HeaderMap::clone(&self.session);
-        for (name, value) in self.more.as_ref() {
+        for (name, value) in &*self.more {
             headers.insert(name, value.clone());
         }
         for (name, value) in &self.credentials {

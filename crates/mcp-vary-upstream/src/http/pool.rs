@@ -1,11 +1,13 @@
 //! The sockets to an endpoint, which stay open between requests, and the cookies of its server.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::header::HOST;
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
@@ -39,10 +41,10 @@ impl Pool {
             Some("https") => IDLE_BEHIND_PROXY,
             _ => IDLE,
         };
-        let url = url.clone();
-        let connector = EndpointConnector { connector, url };
         let is_read_by_proxy = proxy.is_some_and(|proxy| !proxy.is_tunnel());
-        let short_address = ShortAddress::of(&connector.url);
+        let short_address = ShortAddress::of(url);
+        let url = url.clone();
+        let connector = EndpointConnector(Arc::new(ConnectorTo { connector, url }));
         Self {
             sockets: ArcSwap::from_pointee(sockets(&connector, idle)),
             short_address: short_address.filter(|_| !is_read_by_proxy),
@@ -68,9 +70,11 @@ impl Pool {
     }
 }
 
-/// Connects to one endpoint, whatever address a request has.
+/// Connects to one endpoint, whatever address a request has. `hyper-util` copies it for each request.
 #[derive(Clone)]
-struct EndpointConnector {
+struct EndpointConnector(Arc<ConnectorTo>);
+
+struct ConnectorTo {
     connector: Connector,
     url: Uri,
 }
@@ -78,14 +82,19 @@ struct EndpointConnector {
 impl Service<Uri> for EndpointConnector {
     type Response = <Connector as Service<Uri>>::Response;
     type Error = <Connector as Service<Uri>>::Error;
-    type Future = <Connector as Service<Uri>>::Future;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.connector.poll_ready(context)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        self.connector.call(self.url.clone())
+        let mut connector = self.0.connector.clone();
+        let url = self.0.url.clone();
+        Box::pin(async move {
+            poll_fn(|context| connector.poll_ready(context)).await?;
+            connector.call(url).await
+        })
     }
 }
 

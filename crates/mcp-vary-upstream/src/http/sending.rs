@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_util::future::BoxFuture;
 use http::header::WWW_AUTHENTICATE;
@@ -21,8 +21,9 @@ use crate::secrets::SentValues;
 
 /// A request on its way.
 pub(super) enum Sending {
-    /// To a server without sources of credentials.
-    Direct(Delivery),
+    /// Without credentials of sources, because there are none. If the server wants some, the authorizer of an endpoint with
+    /// sources goes on.
+    Direct(Delivery, Option<Arc<Authorizer>>),
     /// The lock makes it `Sync`; it is never locked.
     Authorized(Mutex<BoxFuture<'static, Result<Response<Incoming>, SendError>>>),
 }
@@ -44,13 +45,32 @@ impl Future for Sending {
     type Output = Result<Response<Incoming>, SendError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.get_mut() {
-            Self::Direct(response) => Pin::new(response).poll(context).map_err(Into::into),
-            Self::Authorized(response) => {
-                let sending = response.get_mut().unwrap_or_else(PoisonError::into_inner);
-                sending.as_mut().poll(context)
+        let this = self.get_mut();
+        loop {
+            match this {
+                Self::Direct(delivery, authorizer) => {
+                    let response = ready!(Pin::new(&mut *delivery).poll(context))?;
+                    let is_refused = !response.status().is_success();
+                    let Some(authorizer) = authorizer.take().filter(|_| is_refused) else {
+                        return Poll::Ready(Ok(response));
+                    };
+                    let going_on = authorizer.answered(response, delivery.request(), None);
+                    *this = Self::authorized(going_on);
+                }
+                Self::Authorized(response) => {
+                    let sending = response.get_mut().unwrap_or_else(PoisonError::into_inner);
+                    return sending.as_mut().poll(context);
+                }
             }
         }
+    }
+}
+
+impl Sending {
+    fn authorized(
+        sending: impl Future<Output = Result<Response<Incoming>, SendError>> + Send + 'static,
+    ) -> Self {
+        Self::Authorized(Mutex::new(Box::pin(sending)))
     }
 }
 
@@ -68,22 +88,43 @@ impl Authorizer {
         request: OutgoingRequest,
         caller: Option<CallerToken>,
     ) -> Sending {
-        let response = Box::pin(Arc::clone(self).run(request, caller));
-        Sending::Authorized(Mutex::new(response))
+        let mut sources = self.credentials.iter();
+        if caller.is_some() || !sources.all(|credential| credential.source.is_absent()) {
+            return Sending::authorized(Arc::clone(self).run(request, caller));
+        }
+        let headers = self.credentials.iter();
+        let request = OutgoingRequest {
+            credentials: headers
+                .map(|credential| (credential.header.clone(), None))
+                .collect(),
+            ..request
+        };
+        Sending::Direct(Delivery::send(&self.pool, request), Some(Arc::clone(self)))
     }
 
-    /// Sends the request, and once more if the server refuses its credentials and a source has others.
+    /// Sends the request with credentials.
     async fn run(
         self: Arc<Self>,
         mut outgoing: OutgoingRequest,
         caller: Option<CallerToken>,
     ) -> Result<Response<Incoming>, SendError> {
         outgoing.credentials = self.authorize(caller.as_ref()).await?;
-        let response = Delivery::send(&self.pool, outgoing.clone()).await?;
-        let status = response.status();
-        if status.is_success() {
+        let mut delivery = Delivery::send(&self.pool, outgoing);
+        let response = (&mut delivery).await?;
+        if response.status().is_success() {
             return Ok(response);
         }
+        self.answered(response, delivery.request(), caller).await
+    }
+
+    /// Sends a request once more if the server refuses its credentials in this `response`, and a source has others.
+    async fn answered(
+        self: Arc<Self>,
+        response: Response<Incoming>,
+        mut outgoing: OutgoingRequest,
+        caller: Option<CallerToken>,
+    ) -> Result<Response<Incoming>, SendError> {
+        let status = response.status();
         let headers = response.headers().get_all(WWW_AUTHENTICATE);
         let challenges: Vec<HeaderValue> = headers.iter().cloned().collect();
         if !refuses_credentials(status, &challenges) {

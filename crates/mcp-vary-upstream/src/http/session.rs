@@ -31,6 +31,8 @@ impl Session {
     /// The session before the handshake has fixed one; requests have the header of `revision` if it `is_agreed`.
     pub(super) fn blank(configured: &HeaderMap, revision: Revision, is_agreed: bool) -> Self {
         let mut headers = configured.clone();
+        // The copy of each request has as much room.
+        headers.reserve(ROOM);
         headers.insert(ACCEPT, JSON_OR_STREAM);
         headers.insert(CONTENT_TYPE, JSON);
         set_common_headers(&mut headers);
@@ -65,6 +67,9 @@ impl Session {
         self.era == Era::Legacy
     }
 }
+
+/// The headers that a session and most of its requests have beside the configured ones.
+const ROOM: usize = 12;
 
 /// The current session of a connection, which a new one replaces when the server has forgotten it.
 pub(super) struct CurrentSession {

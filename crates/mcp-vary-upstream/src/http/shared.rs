@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use http::HeaderMap;
 use mcp_vary_base::tasks::try_spawn;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
@@ -185,8 +184,7 @@ impl Shared {
         let shared = Arc::clone(self);
         let session = Arc::clone(session);
         let _ = try_spawn(async move {
-            let headers = HeaderMap::new();
-            if let Err(error) = shared.endpoint.deliver(&session, &headers, message).await {
+            if let Err(error) = shared.endpoint.deliver(&session, &[], message).await {
                 on_error(&shared, error);
             }
             drop(permit);

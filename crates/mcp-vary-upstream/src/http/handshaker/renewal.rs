@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Revision;
 use tokio::time::Instant;
@@ -73,7 +72,7 @@ impl Handshaker {
     /// Whether the server answers a list in `session`, which it would refuse if it had lost it. Servers may answer `ping`
     /// before they are initialized. No response at all says nothing about the session.
     async fn is_alive(&self, session: &Arc<Session>) -> bool {
-        let call = self.call("tools/list", None, &HeaderMap::new());
+        let call = self.call("tools/list", None, &[]);
         let mut attempt = Attempt::send(&self.shared, Arc::clone(session), call);
         let limit = self.shared.endpoint.limits.probe;
         match tokio::time::timeout(limit, attempt.answer()).await {
