@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 use wide::u8x16;
 
 /// The text of a JSON string, borrowed if it has no escapes; `None` if the value is not a string or not valid
@@ -155,18 +155,17 @@ fn unescaped(inner: &[u8]) -> Option<String> {
 /// assert!(may_contain(r#"{"a\/b": 1}"#, "a/b"));
 /// ```
 pub fn may_contain(text: &str, word: &str) -> bool {
-    let has_short_escape = |byte: u8| matches!(byte, b'"' | b'\\' | b'/') || byte < b' ';
-    let escape = if word.bytes().any(has_short_escape) {
-        r"\"
-    } else {
-        r"\u"
-    };
     // In a short text, the search takes less than what `memmem` prepares for it.
     let contains = |word: &str| match text.len() {
         ..SHORT_TEXT => text.contains(word),
         _ => memmem::find(text.as_bytes(), word.as_bytes()).is_some(),
     };
-    contains(word) || contains(escape)
+    if contains(word) {
+        return true;
+    }
+    let has_short_escape = |byte: u8| matches!(byte, b'"' | b'\\' | b'/') || byte < b' ';
+    memchr(b'\\', text.as_bytes()).is_some()
+        && (word.bytes().any(has_short_escape) || contains(r"\u"))
 }
 
 /// The bytes of a text below which a plain search is quicker.

@@ -59,6 +59,8 @@ pub(crate) struct ConfigSnapshot {
     parsed_capabilities: Memo<ParsedCapabilities>,
     /// Whether the operator shortens results for clients that do not declare content negotiation.
     pub(crate) shortens_for_all: bool,
+    /// Whether the links in results decide from which server, or whether, a resource can be read.
+    pub(crate) follows_links: bool,
     pub(crate) services: Arc<Services>,
     /// Who sends a request; none if clients are not authenticated.
     pub(crate) authentication: Option<Arc<AuthenticationService>>,
@@ -79,6 +81,13 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
     let shortens =
         |features: &Features| features.shortens() || config.results.truncate_for(Some(features));
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
+}
+
+fn follows_links(config: &Config, variant_set: &VariantSet) -> bool {
+    let mut variants = variant_set.configs().iter();
+    config.servers.len() > 1
+        || config.access.is_some()
+        || variants.any(VariantConfig::selects_resources)
 }
 
 /// Whether lists depend on the client, which shared caches do not see.
@@ -272,6 +281,7 @@ impl ConfigSnapshot {
             placements: placements(&config, &pool, &variant_set, before),
             pool,
             shortens_for_all,
+            follows_links: follows_links(&config, &variant_set),
             experiments: Experiments::new(
                 &config,
                 &variant_set,
@@ -287,17 +297,6 @@ impl ConfigSnapshot {
             position,
             config,
         }
-    }
-
-    /// Whether the links in results decide from which server, or whether, a resource can be read.
-    pub(crate) fn follows_links(&self) -> bool {
-        self.pool.servers.len() > 1
-            || self.config.access.is_some()
-            || self
-                .variant_set
-                .configs()
-                .iter()
-                .any(VariantConfig::selects_resources)
     }
 
     /// Parses a client's capabilities, JSON text.

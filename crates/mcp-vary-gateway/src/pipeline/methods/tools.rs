@@ -74,10 +74,10 @@ async fn find_tool(scope: ViewScope<'_>, name: &str) -> Result<Arc<Tool>, RpcErr
             AppToolMatch::Ambiguous(ids) => Some(Err(ambiguous_app_tool(scope, name, &ids))),
         }
     };
-    let has_apps = declares(&scope.client.forwardable, UI);
+    let has_apps = || declares(&scope.client.forwardable, UI);
     let find = |catalog: &Catalog| {
         let listed = catalog.tool(scope.view, name).cloned().map(Ok);
-        listed.or_else(|| has_apps.then(|| app_tool(catalog))?)
+        listed.or_else(|| has_apps().then(|| app_tool(catalog))?)
     };
     let not_found = || scope.not_found(Identifier::Tool(name.to_owned()));
     view::find_item(&scope, ListKind::Tools, name, find, not_found).await?

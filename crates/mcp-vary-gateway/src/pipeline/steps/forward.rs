@@ -105,7 +105,7 @@ pub(crate) fn response_context(
     mut plan: ResponsePlan,
     upstream: Era,
 ) -> Box<ResponseContext> {
-    if !scope.snapshot.follows_links() {
+    if !scope.snapshot.follows_links {
         plan.origin = None;
     }
     Box::new(ResponseContext {

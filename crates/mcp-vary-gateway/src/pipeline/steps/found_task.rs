@@ -218,7 +218,7 @@ pub(crate) fn notified_task(
         server: context.server_name(found.item_ref.server),
         // Modern clients know all kinds of content, and these notifications carry no progress.
         rewriter: ResultRewriter {
-            origin: plan.origin.filter(|_| context.snapshot.follows_links()),
+            origin: plan.origin.filter(|_| context.snapshot.follows_links),
             shape: plan.shape,
             names: plan.names,
             uris: response_plan::changed_uris(scope),
