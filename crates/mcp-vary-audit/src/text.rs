@@ -36,10 +36,10 @@ pub type LongText = BoundedText<MAX_LONG_TEXT>;
 /// // Characters that must be escaped count as their escapes, so that a line stays bounded.
 /// assert_eq!(Text::new("\u{1b}".repeat(1000)).as_str().matches('\u{1b}').count(), 40);
 /// ```
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct BoundedText<const MAX: usize>(Stored);
 
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 enum Stored {
     Static(&'static str),
     Shared(Arc<str>),
@@ -75,6 +75,16 @@ impl<const MAX: usize> BoundedText<MAX> {
         }
     }
 }
+
+/// Texts that are shared are found to be equal without being read.
+impl<const MAX: usize> PartialEq for BoundedText<MAX> {
+    fn eq(&self, other: &Self) -> bool {
+        let (text, other) = (self.as_str(), other.as_str());
+        std::ptr::eq(text, other) || text == other
+    }
+}
+
+impl<const MAX: usize> Eq for BoundedText<MAX> {}
 
 impl<const MAX: usize> Serialize for BoundedText<MAX> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -153,5 +163,9 @@ mod tests {
         let text = Text::shared(&name);
         assert_eq!(Arc::strong_count(&name), 2);
         assert!(std::ptr::eq(text.as_str(), &*name));
+        // Nor does it matter for whether they are equal.
+        assert_eq!(text, Text::new("claude-code"));
+        assert_eq!(text, Text::from_static("claude-code"));
+        assert_ne!(text, Text::new("claude-cod"));
     }
 }

@@ -70,6 +70,11 @@ impl<T: ?Sized, S: Scope> Lock<T, S> {
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The value, which nobody else can use.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Acquires the lock, unless it is held at the moment.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.mutex.try_lock() {

@@ -111,18 +111,18 @@ pub struct CountedCall {
 
 impl CountedCall {
     /// The call is sent to its server. What it waited before is no time of the server.
-    pub(crate) fn sent(&mut self) {
-        self.sent = Some(Instant::now());
+    pub(crate) fn sent(&mut self, now: Instant) {
+        self.sent = Some(now);
     }
 
-    fn duration(&self) -> Duration {
-        self.sent.map(|sent| sent.elapsed()).unwrap_or_default()
+    fn duration(&self, ended: Instant) -> Duration {
+        self.sent.map(|sent| ended - sent).unwrap_or_default()
     }
 
     /// Counts the call by the outcome of the response to the client.
-    pub fn finish(&mut self, code: Code) {
+    pub fn finish(&mut self, code: Code, ended: Instant) {
         let is_error = code != Code::OK;
-        let duration = self.duration();
+        let duration = self.duration(ended);
         if let Some(operation) = self.operation.take() {
             operation.end(code, duration);
         }
@@ -140,7 +140,7 @@ impl CountedCall {
     /// The client does not wait for the response.
     pub(crate) fn cancel(&mut self) {
         if let Some(operation) = self.operation.take() {
-            operation.end(Code::CANCELLED, self.duration());
+            operation.end(Code::CANCELLED, self.duration(Instant::now()));
         }
         if let Some(counters) = self.counters.take() {
             counters.cancelled.fetch_add(1, Ordering::Relaxed);

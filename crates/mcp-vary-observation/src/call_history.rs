@@ -14,7 +14,6 @@ use tokio::time::Instant;
 
 use crate::failed_calls::FailureCounts;
 use crate::finished_call::{CallSource, CallTarget, FinishedCall, RecordedSource, RecordedTarget};
-use crate::request_line::milliseconds;
 
 /// The last calls of a gateway, with the last errors and the last refused calls. Those are in a list of their own, too: neither 1,000
 /// later calls nor errors push out what was refused, and refused calls push out no errors.
@@ -154,7 +153,7 @@ impl KnownSources {
         let [first, ..] = &self.parts;
         let part = self.hash.hash_one(recorded) as usize % RINGS;
         let mut known = self.parts.get(part).unwrap_or(first).lock();
-        known.value(recorded, CallSource::size)
+        known.value(recorded, |source| source.size)
     }
 }
 
@@ -163,24 +162,26 @@ impl Ring {
     fn finished(&mut self, id: u64, call: EndedCall<'_>, source: Arc<CallSource>) -> FinishedCall {
         let record = call.record;
         let target = RecordedTarget::new(record, call.server);
+        let target = self.targets.value(&target, |target| target.size);
+        let copied = [&call.arguments, &call.error].into_iter().flatten();
+        let copied: usize = copied.map(String::len).sum();
         FinishedCall {
             id,
             ended: call.ended,
-            target: self.targets.value(&target, CallTarget::size),
+            size: size_of::<FinishedCall>() + copied + target.size + source.size,
+            target,
             source,
             arguments: call.arguments,
             outcome: record.outcome,
             code: record.code,
             error: call.error,
             is_unknown_tool: call.is_unknown_tool,
-            duration_ms: record.duration.map(milliseconds),
-            waited_ms: record.waited.map(milliseconds),
-            server_ms: record.upstream_duration.map(milliseconds),
+            duration: record.duration,
+            waited: record.waited,
+            at_server: record.upstream_duration,
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
-            size: 0,
         }
-        .sized()
     }
 
     /// Adds a call, unless it alone takes more than `max_bytes`, and removes the oldest ones that then are too many.

@@ -102,7 +102,7 @@ impl Failure {
             source: Arc::clone(&call.source),
             outcome: call.outcome,
             is_unknown_tool: call.is_unknown_tool,
-            is_answered: call.server_ms.is_some(),
+            is_answered: call.at_server.is_some(),
             error: error.map(|line| excerpt(line.as_bytes(), MAX_ERROR)),
         }
     }
@@ -114,6 +114,7 @@ impl Failure {
             target: None,
             server: None,
             upstream_name: None,
+            size: 0,
         };
         Self {
             target: Arc::new(target),

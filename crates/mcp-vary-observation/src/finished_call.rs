@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexmap::Equivalent;
 use mcp_vary_audit::{LongText, Outcome, Record, Target, TargetKind, Text, Transport};
@@ -11,7 +12,7 @@ use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
 use crate::origin::revisions_of;
-use crate::request_line::without_secrets;
+use crate::request_line::{milliseconds, without_secrets};
 
 /// A call that has ended. It has no result but the text of an error, and nothing of a URI that may be a secret.
 #[derive(Clone, Debug, Serialize)]
@@ -41,11 +42,14 @@ pub struct FinishedCall {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown_tool: bool,
     /// From its arrival to its outcome.
-    pub duration_ms: Option<f64>,
+    #[serde(rename = "durationMs", serialize_with = "in_milliseconds")]
+    pub duration: Option<Duration>,
     /// From its arrival until the server got it: it waits for a start, a turn or a connection.
-    pub waited_ms: Option<f64>,
+    #[serde(rename = "waitedMs", serialize_with = "in_milliseconds")]
+    pub waited: Option<Duration>,
     /// From then until the server answered.
-    pub server_ms: Option<f64>,
+    #[serde(rename = "serverMs", serialize_with = "in_milliseconds")]
+    pub at_server: Option<Duration>,
     /// The length of its message.
     pub bytes_in: Option<u64>,
     /// The length of the response.
@@ -68,6 +72,9 @@ pub struct CallTarget {
     pub server: Option<Text>,
     /// The name there.
     pub upstream_name: Option<LongText>,
+    /// The bytes of memory that it takes.
+    #[serde(skip)]
+    pub(crate) size: usize,
 }
 
 /// Who sent a call, and what was decided about it.
@@ -92,6 +99,9 @@ pub struct CallSource {
     pub variant_rule: Option<Text>,
     /// The access rule or rate limit that decided.
     pub rule: Option<Text>,
+    /// The bytes of memory that it takes.
+    #[serde(skip)]
+    pub(crate) size: usize,
 }
 
 /// What a client says that it is.
@@ -109,14 +119,6 @@ impl FinishedCall {
     pub const fn has_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Error | Outcome::ToolError)
     }
-
-    /// With its size, which is computed once: what it shares is in none of the processor's caches when it leaves.
-    pub(crate) fn sized(self) -> Self {
-        let copied = [&self.arguments, &self.error].into_iter().flatten();
-        let copied: usize = copied.map(String::len).sum();
-        let size = size_of::<Self>() + copied + self.target.size() + self.source.size();
-        Self { size, ..self }
-    }
 }
 
 /// By what tells most of them apart, which is enough: nearly all hashes of calls are of values that are known.
@@ -127,11 +129,11 @@ impl Hash for CallTarget {
 }
 
 impl CallTarget {
-    /// The bytes of memory that it takes.
-    pub(crate) fn size(&self) -> usize {
+    fn sized(mut self) -> Self {
         let names = [&self.target, &self.upstream_name].into_iter().flatten();
         let names: usize = names.map(|name| name.as_str().len()).sum();
-        size_of::<Self>() + names + length(self.server.as_ref())
+        self.size = size_of::<Self>() + names + length(self.server.as_ref());
+        self
     }
 }
 
@@ -189,7 +191,9 @@ impl From<&RecordedTarget<'_>> for CallTarget {
             target: recorded.target.as_deref().map(LongText::new),
             server: recorded.server.map(Text::shared),
             upstream_name: recorded.upstream_name.cloned(),
+            size: 0,
         }
+        .sized()
     }
 }
 
@@ -203,8 +207,7 @@ impl Hash for CallSource {
 }
 
 impl CallSource {
-    /// The bytes of memory that it takes.
-    pub(crate) fn size(&self) -> usize {
+    fn sized(mut self) -> Self {
         let client = self.client.as_ref();
         let texts = [
             client.map(|client| &client.name),
@@ -214,7 +217,8 @@ impl CallSource {
             self.variant_rule.as_ref(),
             self.rule.as_ref(),
         ];
-        size_of::<Self>() + texts.map(length).iter().sum::<usize>()
+        self.size = size_of::<Self>() + texts.map(length).iter().sum::<usize>();
+        self
     }
 }
 
@@ -270,7 +274,9 @@ impl From<&RecordedSource<'_>> for CallSource {
             reason: variant.map(|variant| variant.reason.clone()),
             variant_rule: variant.and_then(|variant| variant.rule.clone()),
             rule: record.rule.clone(),
+            size: 0,
         }
+        .sized()
     }
 }
 
@@ -281,6 +287,14 @@ fn length(text: Option<&Text>) -> usize {
 /// Whether a target of this kind is named by a URI.
 pub(crate) const fn is_uri(kind: TargetKind) -> bool {
     matches!(kind, TargetKind::Resource | TargetKind::Skill)
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field")]
+fn in_milliseconds<S: Serializer>(
+    time: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(milliseconds).serialize(serializer)
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field")]

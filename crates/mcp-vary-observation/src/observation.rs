@@ -15,6 +15,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::Revision;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::audit_service::AuditService;
 use crate::call_counters::CountedCall;
@@ -282,13 +283,13 @@ impl Observation {
         if let Some(meter) = &self.meter {
             meter.answered(RequestOutcome::new(metrics_code(&reply.body, true), None));
         }
-        self.replied(reply);
+        self.replied(reply, Instant::now());
     }
 
     /// Returns the outcome as a label of metrics, if that was recorded.
-    fn replied(&self, reply: &Reply) -> Option<Code> {
+    fn replied(&self, reply: &Reply, now: Instant) -> Option<Code> {
         let record = self.record.as_ref();
-        let recorded = record.and_then(|record| record.finish(reply));
+        let recorded = record.and_then(|record| record.finish(reply, now));
         if let Some(participation) = &self.participation {
             participation.finish(reply);
         }
@@ -360,12 +361,13 @@ impl ExchangeObservation {
 
     /// The request was sent with this `span`. Counts it as this `call` of its server.
     pub fn sent(&mut self, call: Option<CountedCall>, span: Option<CallSpan>) {
+        let now = Instant::now();
         if let Some(record) = self.request.record() {
-            record.sent();
+            record.sent(now);
         }
         self.call = call;
         if let Some(call) = &mut self.call {
-            call.sent();
+            call.sent(now);
         }
         self.span = span;
         self.exchange = self.request.meter.as_ref().map(|_| ExchangeMeter::begin());
@@ -397,7 +399,8 @@ impl ExchangeObservation {
 
     /// The client gets the response.
     pub fn answered(&mut self, reply: &Reply) {
-        let recorded = self.request.replied(reply);
+        let now = Instant::now();
+        let recorded = self.request.replied(reply, now);
         if let Some(span) = self.span.take().filter(CallSpan::is_recorded) {
             // The server did not answer: the request failed on the way.
             span.end(span_outcome(&reply.body));
@@ -417,7 +420,7 @@ impl ExchangeObservation {
             _ => metrics_code(&reply.body, self.is_tool_call),
         };
         if let Some(call) = &mut self.call {
-            call.finish(code);
+            call.finish(code, now);
         }
         if let Some(meter) = meter {
             let outcome = RequestOutcome::new(code, result_bytes);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary::json::unquoted;
+use mcp_vary::variant::VariantId;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
     Actor, ClientInfo, Event, LongText, Outcome, PendingRecord, Permit, QueueFull, Record,
@@ -232,9 +233,8 @@ impl RequestRecord {
     }
 
     /// The server has the request.
-    pub(super) fn sent(&self) {
+    pub(super) fn sent(&self, now: Instant) {
         self.change(|pending| {
-            let now = Instant::now();
             pending.sent_at = Some(now);
             pending.record.record_mut().waited = Some(now - self.arrived);
         });
@@ -254,10 +254,10 @@ impl RequestRecord {
     }
 
     /// Sets the variant that the request runs under, and why.
-    pub fn set_variant(&self, id: &str, reason: &VariantReason, details: RankingDetails) {
+    pub fn set_variant(&self, id: &VariantId, reason: &VariantReason, details: RankingDetails) {
         self.change(|pending| {
             let by = Text::from_static(reason.by.as_str());
-            let mut choice = VariantChoice::new(Text::new(id), by);
+            let mut choice = VariantChoice::new(Text::shared(id.as_shared()), by);
             choice.rule = reason.rule.as_ref().map(Text::shared);
             (choice.hints, choice.order) = (details.hints, details.order);
             pending.record.record_mut().variant = Some(choice);
@@ -271,8 +271,8 @@ impl RequestRecord {
         connection: Option<ClientId>,
         details: impl FnOnce() -> Option<RankingDetails>,
     ) {
+        let Some(service) = &self.service else { return };
         self.change(|pending| {
-            let Some(service) = &self.service else { return };
             let record = pending.record.record();
             let Some(choice) = &record.variant else {
                 return;
@@ -326,7 +326,7 @@ impl RequestRecord {
     }
 
     /// Records the outcome by the response to the client, and returns it as a label of metrics, unless it was known before.
-    pub(crate) fn finish(&self, reply: &Reply) -> Option<Code> {
+    pub(crate) fn finish(&self, reply: &Reply, ended: Instant) -> Option<Code> {
         let pending = self.pending.lock().take()?;
         let record = pending.record.record();
         let method = record.method.as_ref().map_or("", Text::as_str);
@@ -338,7 +338,7 @@ impl RequestRecord {
             Some(_) => failure_text(&reply.body, outcome),
             None => None,
         };
-        self.submit(pending, outcome, error, |record| {
+        self.submit(pending, ended, outcome, error, |record| {
             record.code = code;
             record.status = has_other.then_some(status);
             record.bytes_out = Some(reply.body.len() as u64);
@@ -349,18 +349,18 @@ impl RequestRecord {
     /// Records the outcome of a request that has no response, or whose client did not wait for it.
     pub(crate) fn end(&self, outcome: Outcome) {
         if let Some(pending) = self.pending.lock().take() {
-            self.submit(pending, outcome, None, |_| {});
+            self.submit(pending, Instant::now(), outcome, None, |_| {});
         }
     }
 
     fn submit(
         &self,
         mut pending: Box<Pending>,
+        ended: Instant,
         outcome: Outcome,
         error: Option<String>,
         fill: impl FnOnce(&mut Record),
     ) {
-        let ended = Instant::now();
         let permit = pending.record.finish(outcome, |record| {
             record.duration = Some(ended - self.arrived);
             fill(record);
@@ -400,7 +400,9 @@ fn fill_for_logs(record: &mut Record, request: &AuditedRequest<'_>) {
 
 impl Drop for RequestRecord {
     fn drop(&mut self) {
-        self.end(Outcome::Cancelled);
+        if let Some(pending) = self.pending.get_mut().take() {
+            self.submit(pending, Instant::now(), Outcome::Cancelled, None, |_| {});
+        }
     }
 }
 
@@ -476,12 +478,17 @@ mod tests {
         lines
     }
 
+    fn finish(record: &RequestRecord, failure: &str) {
+        let reply = RpcError::internal(failure).reply(Some("7"), Era::Modern);
+        record.finish(&reply, Instant::now());
+    }
+
     #[tokio::test]
     async fn a_limit_is_an_event_and_the_rule_of_the_request() {
         let lines = records(|record| {
             record.limited_by("rates[0]");
             let failure = RpcError::new(-32000, "too many requests");
-            record.finish(&failure.reply(Some("7"), Era::Modern));
+            record.finish(&failure.reply(Some("7"), Era::Modern), Instant::now());
         });
         let lines = lines.await;
         let seen: Vec<_> = lines
@@ -505,10 +512,10 @@ mod tests {
         let lines = records(|record| {
             let pause = || std::thread::sleep(Duration::from_millis(3));
             pause();
-            record.sent();
+            record.sent(Instant::now());
             pause();
             record.server_answered();
-            record.finish(&RpcError::internal("x").reply(Some("7"), Era::Modern));
+            finish(&record, "x");
         });
         let lines = lines.await;
         let [whole, waited, upstream] = ["duration_ms", "waited_ms", "upstream_ms"]
@@ -521,7 +528,7 @@ mod tests {
     async fn the_first_outcome_counts() {
         let lines = records(|record| {
             record.end(Outcome::Cancelled);
-            record.finish(&RpcError::internal("late").reply(Some("7"), Era::Modern));
+            finish(&record, "late");
             drop(record);
         });
         let lines = lines.await;

@@ -97,6 +97,6 @@ pub(crate) fn record_variant(
     // The values of hints are in the audit log only.
     debug!(variant = %id, by, rule, method = "initialize", order, "variant selected");
     if let Some(record) = caller.observation.record() {
-        record.set_variant(id.as_str(), &offers.reason, details);
+        record.set_variant(id, &offers.reason, details);
     }
 }

@@ -33,6 +33,11 @@ impl VariantId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The identifier, to be shared.
+    pub const fn as_shared(&self) -> &Arc<str> {
+        &self.0
+    }
 }
 
 impl FromStr for VariantId {

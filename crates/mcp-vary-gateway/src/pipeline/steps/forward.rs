@@ -28,6 +28,7 @@ use mcp_vary_wire::revision::Era;
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 /// The result of a method's checks: where its request goes, and the plan for its response.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ pub(crate) async fn forward(
         }
         Err(failure) => {
             if let Some(counted) = &mut counted {
-                counted.finish(Code::of_error(failure.code()));
+                counted.finish(Code::of_error(failure.code()), Instant::now());
             }
             Err(failure)
         }

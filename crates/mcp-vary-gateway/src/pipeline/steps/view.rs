@@ -51,7 +51,7 @@ pub(crate) async fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewSco
         let rule = reason.rule.as_deref();
         debug!(variant = %variant.id, by, rule, method, "variant selected");
         if let Some(record) = context.client.observation.record() {
-            record.set_variant(variant.id.as_str(), &reason, RankingDetails::default());
+            record.set_variant(&variant.id, &reason, RankingDetails::default());
             if !is_of_operator {
                 record.use_variant(context.client.connection, || ranking_details(context));
             }
