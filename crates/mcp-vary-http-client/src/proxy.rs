@@ -196,8 +196,9 @@ pub struct Socket {
 
 impl Connection for Socket {
     fn connected(&self) -> Connected {
-        // Requests name the whole URL then.
-        self.stream.connected().proxy(self.is_forwarded)
+        // Through such a proxy, requests name the whole URL. The addresses of the socket, which each response would get a
+        // copy of, are of no use here.
+        Connected::new().proxy(self.is_forwarded)
     }
 }
 
