@@ -84,7 +84,7 @@ pub struct RequestRecord {
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
-    pending: ScopedLock<Option<Box<Pending>>>,
+    pending: ScopedLock<Option<Pending>>,
 }
 
 struct Pending {
@@ -156,14 +156,14 @@ impl RequestRecord {
             fill_for_logs(&mut record, request);
         }
         record.client.clone_from(&request.client);
-        let pending = Box::new(Pending {
+        let pending = Pending {
             record: PendingRecord::new(record, permit),
             server: None,
             is_forwarded: false,
             sent_at: None,
             has_status: origin.transport == Transport::Stdio,
             is_unknown_tool: false,
-        });
+        };
         Self {
             service,
             reported: request.reported.clone(),
@@ -327,7 +327,8 @@ impl RequestRecord {
 
     /// Records the outcome by the response to the client, and returns it as a label of metrics, unless it was known before.
     pub(crate) fn finish(&self, reply: &Reply, ended: Instant) -> Option<Code> {
-        let pending = self.pending.lock().take()?;
+        let mut locked = self.pending.lock();
+        let pending = locked.as_mut()?;
         let record = pending.record.record();
         let method = record.method.as_ref().map_or("", Text::as_str);
         let is_call = CALLS.contains(&method);
@@ -343,19 +344,20 @@ impl RequestRecord {
             record.status = has_other.then_some(status);
             record.bytes_out = Some(reply.body.len() as u64);
         });
+        *locked = None;
         Some(code_of(outcome, code))
     }
 
     /// Records the outcome of a request that has no response, or whose client did not wait for it.
     pub(crate) fn end(&self, outcome: Outcome) {
-        if let Some(pending) = self.pending.lock().take() {
-            self.submit(pending, Instant::now(), outcome, None, |_| {});
+        if let Some(mut pending) = self.pending.lock().take() {
+            self.submit(&mut pending, Instant::now(), outcome, None, |_| {});
         }
     }
 
     fn submit(
         &self,
-        mut pending: Box<Pending>,
+        pending: &mut Pending,
         ended: Instant,
         outcome: Outcome,
         error: Option<String>,
@@ -400,8 +402,14 @@ fn fill_for_logs(record: &mut Record, request: &AuditedRequest<'_>) {
 
 impl Drop for RequestRecord {
     fn drop(&mut self) {
-        if let Some(pending) = self.pending.get_mut().take() {
-            self.submit(pending, Instant::now(), Outcome::Cancelled, None, |_| {});
+        if let Some(mut pending) = self.pending.get_mut().take() {
+            self.submit(
+                &mut pending,
+                Instant::now(),
+                Outcome::Cancelled,
+                None,
+                |_| {},
+            );
         }
     }
 }
