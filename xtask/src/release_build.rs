@@ -14,11 +14,11 @@ use crate::{cargo, process};
 const LIMIT: Duration = Duration::from_secs(90 * 60);
 
 /// Options that make code smaller that did not run: into it nothing is inlined that is longer than a call. So is the code that
-/// has run least, a hundredth of all that was executed, such as that of a start. A profile knows 99, 99.9 and 99.99 %, and no share between.
+/// has run least, a thousandth of all that was executed, such as that of a start. A profile knows 99, 99.9 and 99.99 %, and no share between.
 const SMALLER: [&str; 3] = [
     "-Cllvm-args=-inline-cold-callsite-threshold=0",
     "-Cllvm-args=-inlinecold-threshold=0",
-    "-Cllvm-args=-profile-summary-cutoff-cold=990000",
+    "-Cllvm-args=-profile-summary-cutoff-cold=999000",
 ];
 
 /// Parts of the names of rows whose requests the first build is not sent.
