@@ -2,18 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::quality::RandomState;
-use indexmap::{Equivalent, IndexSet};
 use mcp_vary_audit::{Outcome, Record};
 use mcp_vary_base::lock::ScopedLock;
 use tokio::time::Instant;
 
 use crate::failed_calls::FailureCounts;
-use crate::finished_call::{CallSource, CallTarget, FinishedCall, RecordedSource, RecordedTarget};
+use crate::finished_call::{FinishedCall, RecordedCall};
 
 /// The last calls of a gateway, with the last errors and the last refused calls. Those are in a list of their own, too: neither 1,000
 /// later calls nor errors push out what was refused, and refused calls push out no errors.
@@ -26,8 +23,8 @@ use crate::finished_call::{CallSource, CallTarget, FinishedCall, RecordedSource,
 /// | memory | 2 MiB | 512 KiB | 512 KiB |
 ///
 /// The oldest leave first when either limit is reached. Each list is spread over 4 rings with a quarter of the limits each; a call
-/// that takes more than its ring may is not added. Calls share who called and what, so that a ring stays in the caches of the
-/// processor: most of what a record costs is memory that is in none of them.
+/// that takes more than its ring may is not added. A call takes over what its record has, and nothing is looked up or copied
+/// until somebody reads it.
 #[derive(Debug, Default)]
 pub(crate) struct CallHistory {
     calls: Rings,
@@ -35,14 +32,6 @@ pub(crate) struct CallHistory {
     refusals: Rings,
     /// Those of both since the start.
     pub(crate) failures: FailureCounts,
-    sources: KnownSources,
-}
-
-/// Who called, in several parts by what tells most of them apart, so that no lock is one of all calls.
-#[derive(Debug, Default)]
-struct KnownSources {
-    hash: RandomState,
-    parts: [ScopedLock<Known<CallSource>>; RINGS],
 }
 
 /// Calls, spread over several rings in turns, so that no lock is one of all calls.
@@ -56,21 +45,16 @@ struct Rings {
 /// Calls, the oldest first, and the bytes that they take.
 #[derive(Debug, Default)]
 struct Ring {
-    calls: VecDeque<FinishedCall>,
+    calls: VecDeque<RecordedCall>,
     bytes: usize,
-    targets: Known<CallTarget>,
 }
 
-/// Values that calls share.
-#[derive(Debug)]
-struct Known<T>(IndexSet<Arc<T>, RandomState>);
-
-/// A call that has ended, by its record.
+/// A call that has ended, by its record, of which it takes what the history has.
 pub(crate) struct EndedCall<'a> {
-    pub(crate) record: &'a Record,
+    pub(crate) record: &'a mut Record,
     pub(crate) ended: Instant,
     /// The server that worked on it.
-    pub(crate) server: Option<&'a Arc<str>>,
+    pub(crate) server: Option<Arc<str>>,
     /// What [`FinishedCall`] has of this name.
     pub(crate) arguments: Option<String>,
     /// As above.
@@ -82,7 +66,7 @@ pub(crate) struct EndedCall<'a> {
 #[cfg(test)]
 impl<'a> EndedCall<'a> {
     /// What its record alone says of it.
-    pub(crate) const fn new(record: &'a Record, ended: Instant) -> Self {
+    pub(crate) const fn new(record: &'a mut Record, ended: Instant) -> Self {
         Self {
             record,
             ended,
@@ -98,25 +82,24 @@ impl CallHistory {
     /// Adds a call, which gets the next number. Returns a copy of it for those who watch.
     pub(crate) fn push(&self, call: EndedCall<'_>, is_watched: bool) -> Option<FinishedCall> {
         let id = self.calls.next_number();
-        let separate = match call.record.outcome {
+        let recorded = RecordedCall::new(id, call);
+        let separate = match recorded.outcome {
             Outcome::Error | Outcome::ToolError => Some(&self.errors),
             Outcome::Denied => Some(&self.refusals),
             Outcome::Allowed | Outcome::Cancelled => None,
         };
         let has_copy = is_watched || separate.is_some();
-        let source = self.sources.value(&RecordedSource(call.record));
-        let mut ring = self.calls.ring(id).lock();
-        let finished = ring.finished(id, call, source);
-        let copy = has_copy.then(|| finished.clone());
-        ring.push(finished, MOST_CALLS / RINGS, MOST_CALL_BYTES / RINGS);
-        drop(ring);
-        if let Some((rings, copy)) = separate.zip(copy.as_ref()) {
-            self.failures.count(copy);
+        let finished = has_copy.then(|| recorded.finished());
+        if let Some((rings, finished)) = separate.zip(finished.as_ref()) {
+            self.failures.count(finished);
             let mut ring = rings.ring(rings.next_number()).lock();
             let bytes = MOST_SEPARATE_BYTES / RINGS;
-            ring.push(copy.clone(), MOST_SEPARATE / RINGS, bytes);
+            ring.push(recorded.clone(), MOST_SEPARATE / RINGS, bytes);
         }
-        if is_watched { copy } else { None }
+        let mut ring = self.calls.ring(id).lock();
+        ring.push(recorded, MOST_CALLS / RINGS, MOST_CALL_BYTES / RINGS);
+        drop(ring);
+        finished.filter(|_| is_watched)
     }
 
     /// The calls that stayed, the latest first.
@@ -126,7 +109,7 @@ impl CallHistory {
         latest.extend(self.refusals.all());
         latest.sort_by_key(|call| Reverse(call.id));
         latest.dedup_by_key(|call| call.id);
-        latest
+        latest.iter().map(RecordedCall::finished).collect()
     }
 }
 
@@ -141,51 +124,16 @@ impl Rings {
         self.rings.get(number as usize % RINGS).unwrap_or(first)
     }
 
-    fn all(&self) -> Vec<FinishedCall> {
+    fn all(&self) -> Vec<RecordedCall> {
         let rings = self.rings.iter();
         let calls = rings.flat_map(|ring| ring.lock().calls.iter().cloned().collect::<Vec<_>>());
         calls.collect()
     }
 }
 
-impl KnownSources {
-    fn value(&self, recorded: &RecordedSource<'_>) -> Arc<CallSource> {
-        let [first, ..] = &self.parts;
-        let part = self.hash.hash_one(recorded) as usize % RINGS;
-        let mut known = self.parts.get(part).unwrap_or(first).lock();
-        known.value(recorded, |source| source.size)
-    }
-}
-
 impl Ring {
-    /// The call that ended, with what it shares with others.
-    fn finished(&mut self, id: u64, call: EndedCall<'_>, source: Arc<CallSource>) -> FinishedCall {
-        let record = call.record;
-        let target = RecordedTarget::new(record, call.server);
-        let target = self.targets.value(&target, |target| target.size);
-        let copied = [&call.arguments, &call.error].into_iter().flatten();
-        let copied: usize = copied.map(String::len).sum();
-        FinishedCall {
-            id,
-            ended: call.ended,
-            size: size_of::<FinishedCall>() + copied + target.size + source.size,
-            target,
-            source,
-            arguments: call.arguments,
-            outcome: record.outcome,
-            code: record.code,
-            error: call.error,
-            is_unknown_tool: call.is_unknown_tool,
-            duration: record.duration,
-            waited: record.waited,
-            at_server: record.upstream_duration,
-            bytes_in: record.bytes_in,
-            bytes_out: record.bytes_out,
-        }
-    }
-
     /// Adds a call, unless it alone takes more than `max_bytes`, and removes the oldest ones that then are too many.
-    fn push(&mut self, call: FinishedCall, max_calls: usize, max_bytes: usize) {
+    fn push(&mut self, call: RecordedCall, max_calls: usize, max_bytes: usize) {
         let size = call.size;
         if size > max_bytes {
             return;
@@ -201,34 +149,6 @@ impl Ring {
     }
 }
 
-impl<T: Eq + Hash> Known<T> {
-    /// The value that a record has: the equal one that is known, or else a new one, which then is known. Few are known, none of
-    /// them is large, and all are forgotten when there are too many.
-    fn value<'a, R>(&mut self, recorded: &'a R, size: impl FnOnce(&T) -> usize) -> Arc<T>
-    where
-        R: Equivalent<Arc<T>> + Hash,
-        T: From<&'a R>,
-    {
-        if let Some(same) = self.0.get(recorded) {
-            return Arc::clone(same);
-        }
-        let value = Arc::new(T::from(recorded));
-        if size(&value) <= LARGEST_KNOWN {
-            if self.0.len() >= MOST_KNOWN {
-                self.0.clear();
-            }
-            self.0.insert(Arc::clone(&value));
-        }
-        value
-    }
-}
-
-impl<T> Default for Known<T> {
-    fn default() -> Self {
-        Self(IndexSet::default())
-    }
-}
-
 const MOST_CALLS: usize = 1000;
 const MOST_CALL_BYTES: usize = 2 << 20;
 /// The limits of the errors, and those of the refused calls.
@@ -236,9 +156,6 @@ const MOST_SEPARATE: usize = 100;
 const MOST_SEPARATE_BYTES: usize = 512 << 10;
 /// The locks that calls share. Of [`MOST_CALLS`] and [`MOST_SEPARATE`] it is a divisor.
 const RINGS: usize = 4;
-/// The values of a kind that a ring or part knows, and the bytes of the largest: those of a list at most 2 MiB.
-const MOST_KNOWN: usize = 512;
-const LARGEST_KNOWN: usize = 512;
 
 #[cfg(test)]
 mod tests {
@@ -247,10 +164,10 @@ mod tests {
     use super::*;
 
     fn push(history: &CallHistory, outcome: Outcome, error: Option<String>) {
-        let record = Record::new(Event::Request, outcome);
+        let mut record = Record::new(Event::Request, outcome);
         let call = EndedCall {
             error,
-            ..EndedCall::new(&record, Instant::now())
+            ..EndedCall::new(&mut record, Instant::now())
         };
         assert!(history.push(call, false).is_none());
     }
@@ -301,35 +218,23 @@ mod tests {
     }
 
     #[test]
-    fn calls_share_who_called_and_what() {
+    fn a_call_has_the_texts_of_its_record_and_copies_none() {
         let history = CallHistory::default();
-        let call = |name: &str| {
-            let mut record = Record::new(Event::Request, Outcome::Allowed);
-            record.target = Some(Target::new(TargetKind::Tool, LongText::new(name)));
-            history.push(EndedCall::new(&record, Instant::now()), false);
-        };
-        for _ in 0..=RINGS {
-            call("git_push");
-        }
-        let calls = history.latest();
-        let (last, first) = (calls.first().unwrap(), calls.last().unwrap());
-        assert!(Arc::ptr_eq(&last.target, &first.target));
-        assert!(Arc::ptr_eq(&last.source, &first.source));
-        // What is too large for that, or came after too many others, is another value with the same text.
-        for name in ["x".repeat(600), "git_push".to_owned()] {
-            for number in 0..=RINGS * MOST_KNOWN {
-                call(&number.to_string());
-            }
-            let [one, other] = [(); 2].map(|()| {
-                for _ in 0..RINGS {
-                    call(&name);
-                }
-                history.latest().swap_remove(0)
-            });
-            assert_eq!(one.target, other.target);
-            let is_small = name.len() < LARGEST_KNOWN;
-            assert_eq!(Arc::ptr_eq(&one.target, &other.target), is_small);
-        }
+        let name: Arc<str> = "git_push".into();
+        let mut record = Record::new(Event::Request, Outcome::Error);
+        record.target = Some(Target::new(TargetKind::Tool, LongText::shared(&name)));
+        history.push(EndedCall::new(&mut record, Instant::now()), false);
+        let finished = history.latest().remove(0);
+        let shown = finished.target.target.as_ref().unwrap();
+        assert!(std::ptr::eq(shown.as_str(), &*name));
+        // Of a URI it shows a copy, without what may be a secret.
+        record.target = Some(Target::new(
+            TargetKind::Resource,
+            LongText::new("db://u:p@h/x?k=1"),
+        ));
+        history.push(EndedCall::new(&mut record, Instant::now()), false);
+        let shown = history.latest().remove(0).target.target.clone();
+        assert_eq!(shown, Some(LongText::new("db://h/x")));
     }
 
     /// OP-9
@@ -339,7 +244,7 @@ mod tests {
         for _ in 0..MOST_CALLS {
             push(&history, Outcome::Error, Some("x".repeat(10_000)));
         }
-        let stayed = history.latest();
+        let stayed = history.calls.all();
         let bytes: usize = stayed.iter().map(|call| call.size).sum();
         assert!(bytes <= MOST_CALL_BYTES, "{bytes}");
         assert!(bytes > MOST_CALL_BYTES - RINGS * 20_000, "{bytes}");
@@ -349,7 +254,7 @@ mod tests {
             Some("x".repeat(MOST_CALL_BYTES)),
         );
         // A call that is larger than all can be does not stay itself; the others do.
-        let before: Vec<_> = stayed.iter().map(|call| call.id).collect();
-        assert_eq!(ids(&history), before);
+        let after: Vec<_> = history.calls.all().iter().map(|call| call.id).collect();
+        assert!(after.into_iter().eq(stayed.iter().map(|call| call.id)));
     }
 }

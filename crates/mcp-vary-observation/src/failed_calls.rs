@@ -114,7 +114,6 @@ impl Failure {
             target: None,
             server: None,
             upstream_name: None,
-            size: 0,
         };
         Self {
             target: Arc::new(target),
@@ -153,7 +152,7 @@ mod tests {
         record.client = Some(Arc::new(ClientInfo::new(Text::new(client), Text::new("1"))));
         let call = EndedCall {
             error: Some(error.to_owned()),
-            ..EndedCall::new(&record, Instant::now())
+            ..EndedCall::new(&mut record, Instant::now())
         };
         history.push(call, false);
     }
@@ -176,8 +175,8 @@ mod tests {
             fail(&history, "a", &error);
         }
         fail(&history, "b", "full");
-        let record = Record::new(Event::Request, Outcome::Allowed);
-        history.push(EndedCall::new(&record, Instant::now()), false);
+        let mut record = Record::new(Event::Request, Outcome::Allowed);
+        history.push(EndedCall::new(&mut record, Instant::now()), false);
         let full = Some("full".to_owned());
         let expected = [
             ("a".to_owned(), full.clone(), 2000),

@@ -1,16 +1,17 @@
 //! A call that has ended, as watchers and the history get it.
 
-use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use indexmap::Equivalent;
-use mcp_vary_audit::{LongText, Outcome, Record, Target, TargetKind, Text, Transport};
+use mcp_vary_audit::{
+    Actor, ClientInfo, LongText, Outcome, Target, TargetKind, Text, Transport, VariantChoice,
+};
 use mcp_vary_wire::revision::Era;
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
+use crate::call_history::EndedCall;
 use crate::origin::revisions_of;
 use crate::request_line::{milliseconds, without_secrets};
 
@@ -54,9 +55,6 @@ pub struct FinishedCall {
     pub bytes_in: Option<u64>,
     /// The length of the response.
     pub bytes_out: Option<u64>,
-    /// The bytes of memory that it takes, with all of what it may share with others.
-    #[serde(skip)]
-    pub(crate) size: usize,
 }
 
 /// What a call is about.
@@ -72,9 +70,6 @@ pub struct CallTarget {
     pub server: Option<Text>,
     /// The name there.
     pub upstream_name: Option<LongText>,
-    /// The bytes of memory that it takes.
-    #[serde(skip)]
-    pub(crate) size: usize,
 }
 
 /// Who sent a call, and what was decided about it.
@@ -99,9 +94,6 @@ pub struct CallSource {
     pub variant_rule: Option<Text>,
     /// The access rule or rate limit that decided.
     pub rule: Option<Text>,
-    /// The bytes of memory that it takes.
-    #[serde(skip)]
-    pub(crate) size: usize,
 }
 
 /// What a client says that it is.
@@ -121,79 +113,156 @@ impl FinishedCall {
     }
 }
 
-/// By what tells most of them apart, which is enough: nearly all hashes of calls are of values that are known.
+/// A call that has ended as the history has it: with the texts of its record, of which most are shared with others.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedCall {
+    pub(crate) id: u64,
+    ended: Instant,
+    method: Option<Text>,
+    target: Option<Target>,
+    /// The server that worked on it.
+    server: Option<Arc<str>>,
+    actor: Option<Arc<Actor>>,
+    client: Option<Arc<ClientInfo>>,
+    era: Option<Era>,
+    transport: Option<Transport>,
+    variant: Option<VariantChoice>,
+    rule: Option<Text>,
+    arguments: Option<String>,
+    pub(crate) outcome: Outcome,
+    code: Option<i64>,
+    error: Option<String>,
+    is_unknown_tool: bool,
+    duration: Option<Duration>,
+    waited: Option<Duration>,
+    at_server: Option<Duration>,
+    bytes_in: Option<u64>,
+    bytes_out: Option<u64>,
+    /// The bytes of memory that it takes, with all of what it may share with others.
+    pub(crate) size: usize,
+}
+
+impl RecordedCall {
+    /// The call with this number, which takes what its record has.
+    pub(crate) fn new(id: u64, call: EndedCall<'_>) -> Self {
+        let record = call.record;
+        let mut recorded = Self {
+            id,
+            ended: call.ended,
+            method: record.method.take(),
+            target: record.target.take(),
+            server: call.server,
+            actor: record.actor.take(),
+            client: record.client.take(),
+            era: record.era,
+            transport: record.transport,
+            variant: record.variant.take(),
+            rule: record.rule.take(),
+            arguments: call.arguments,
+            outcome: record.outcome,
+            code: record.code,
+            error: call.error,
+            is_unknown_tool: call.is_unknown_tool,
+            duration: record.duration,
+            waited: record.waited,
+            at_server: record.upstream_duration,
+            bytes_in: record.bytes_in,
+            bytes_out: record.bytes_out,
+            size: 0,
+        };
+        recorded.size = recorded.measured();
+        recorded
+    }
+
+    fn measured(&self) -> usize {
+        let (target, variant) = (self.target.as_ref(), self.variant.as_ref());
+        let client = self.client.as_ref();
+        let names = [
+            target.map(|target| &target.name),
+            target.and_then(|target| target.upstream_name.as_ref()),
+        ];
+        let texts = [
+            client.map(|client| &client.name),
+            client.map(|client| &client.version),
+            self.principal(),
+            variant.map(|variant| &variant.id),
+            variant.and_then(|variant| variant.rule.as_ref()),
+            self.rule.as_ref(),
+        ];
+        let names = names.into_iter().flatten().map(|name| name.as_str().len());
+        let texts = texts.into_iter().flatten().map(|text| text.as_str().len());
+        let copied = [&self.arguments, &self.error].into_iter().flatten();
+        let server = self.server.as_ref().map_or(0, |server| server.len());
+        size_of::<Self>()
+            + names
+                .chain(texts)
+                .chain(copied.map(String::len))
+                .sum::<usize>()
+            + server
+    }
+
+    fn principal(&self) -> Option<&Text> {
+        let actor = self.actor.as_ref()?;
+        Some(actor.name.as_ref().unwrap_or(&actor.id))
+    }
+
+    /// The call as others get it.
+    pub(crate) fn finished(&self) -> FinishedCall {
+        FinishedCall {
+            id: self.id,
+            ended: self.ended,
+            target: Arc::new(self.shown_target()),
+            source: Arc::new(self.source()),
+            arguments: self.arguments.clone(),
+            outcome: self.outcome,
+            code: self.code,
+            error: self.error.clone(),
+            is_unknown_tool: self.is_unknown_tool,
+            duration: self.duration,
+            waited: self.waited,
+            at_server: self.at_server,
+            bytes_in: self.bytes_in,
+            bytes_out: self.bytes_out,
+        }
+    }
+
+    /// What is called; a URI without what may be a secret.
+    fn shown_target(&self) -> CallTarget {
+        let target = self.target.as_ref();
+        let named = target.filter(|target| !is_uri(target.kind));
+        CallTarget {
+            method: self.method.clone().unwrap_or(Text::from_static("")),
+            target: target.map(|target| match is_uri(target.kind) {
+                true => LongText::new(without_secrets(target.name.as_str())),
+                false => target.name.clone(),
+            }),
+            server: self.server.as_ref().map(Text::shared),
+            upstream_name: named.and_then(|target| target.upstream_name.clone()),
+        }
+    }
+
+    fn source(&self) -> CallSource {
+        let variant = self.variant.as_ref();
+        CallSource {
+            client: self.client.as_ref().map(|client| WatchedClient {
+                name: client.name.clone(),
+                version: client.version.clone(),
+            }),
+            era: self.era,
+            transport: self.transport,
+            principal: self.principal().cloned(),
+            variant: variant.map(|variant| variant.id.clone()),
+            reason: variant.map(|variant| variant.reason.clone()),
+            variant_rule: variant.and_then(|variant| variant.rule.clone()),
+            rule: self.rule.clone(),
+        }
+    }
+}
+
+/// By what tells most of them apart.
 impl Hash for CallTarget {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.target.as_ref().map(LongText::as_str).hash(state);
-    }
-}
-
-impl CallTarget {
-    fn sized(mut self) -> Self {
-        let names = [&self.target, &self.upstream_name].into_iter().flatten();
-        let names: usize = names.map(|name| name.as_str().len()).sum();
-        self.size = size_of::<Self>() + names + length(self.server.as_ref());
-        self
-    }
-}
-
-/// What a call is about, as its record has it.
-pub(crate) struct RecordedTarget<'a> {
-    method: Option<&'a Text>,
-    /// A URI is without what may be a secret.
-    target: Option<Cow<'a, str>>,
-    server: Option<&'a Arc<str>>,
-    upstream_name: Option<&'a LongText>,
-}
-
-impl<'a> RecordedTarget<'a> {
-    /// That of a record of a call on which `server` worked.
-    pub(crate) fn new(record: &'a Record, server: Option<&'a Arc<str>>) -> Self {
-        let target = record.target.as_ref();
-        let named = target.filter(|target| !is_uri(target.kind));
-        Self {
-            method: record.method.as_ref(),
-            target: target.map(shown_name),
-            server,
-            upstream_name: named.and_then(|target| target.upstream_name.as_ref()),
-        }
-    }
-}
-
-fn shown_name(target: &Target) -> Cow<'_, str> {
-    let name = target.name.as_str();
-    if is_uri(target.kind) {
-        Cow::Owned(without_secrets(name))
-    } else {
-        Cow::Borrowed(name)
-    }
-}
-
-impl Hash for RecordedTarget<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.target.as_deref().hash(state);
-    }
-}
-
-impl Equivalent<Arc<CallTarget>> for RecordedTarget<'_> {
-    fn equivalent(&self, known: &Arc<CallTarget>) -> bool {
-        self.target.as_deref() == known.target.as_ref().map(LongText::as_str)
-            && self.method.map_or("", Text::as_str) == known.method.as_str()
-            && self.server.map(AsRef::as_ref) == known.server.as_ref().map(Text::as_str)
-            && self.upstream_name == known.upstream_name.as_ref()
-    }
-}
-
-impl From<&RecordedTarget<'_>> for CallTarget {
-    fn from(recorded: &RecordedTarget<'_>) -> Self {
-        Self {
-            method: recorded.method.cloned().unwrap_or(Text::from_static("")),
-            target: recorded.target.as_deref().map(LongText::new),
-            server: recorded.server.map(Text::shared),
-            upstream_name: recorded.upstream_name.cloned(),
-            size: 0,
-        }
-        .sized()
     }
 }
 
@@ -204,84 +273,6 @@ impl Hash for CallSource {
         client.map(|client| client.name.as_str()).hash(state);
         self.principal.as_ref().map(Text::as_str).hash(state);
     }
-}
-
-impl CallSource {
-    fn sized(mut self) -> Self {
-        let client = self.client.as_ref();
-        let texts = [
-            client.map(|client| &client.name),
-            client.map(|client| &client.version),
-            self.principal.as_ref(),
-            self.variant.as_ref(),
-            self.variant_rule.as_ref(),
-            self.rule.as_ref(),
-        ];
-        self.size = size_of::<Self>() + texts.map(length).iter().sum::<usize>();
-        self
-    }
-}
-
-/// Who sent a call, as its record has it.
-pub(crate) struct RecordedSource<'a>(pub(crate) &'a Record);
-
-impl RecordedSource<'_> {
-    fn principal(&self) -> Option<&Text> {
-        let actor = self.0.actor.as_ref()?;
-        Some(actor.name.as_ref().unwrap_or(&actor.id))
-    }
-}
-
-impl Hash for RecordedSource<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let client = self.0.client.as_ref();
-        client.map(|client| client.name.as_str()).hash(state);
-        self.principal().map(Text::as_str).hash(state);
-    }
-}
-
-impl Equivalent<Arc<CallSource>> for RecordedSource<'_> {
-    fn equivalent(&self, known: &Arc<CallSource>) -> bool {
-        let Record {
-            client, variant, ..
-        } = self.0;
-        let (of_client, of_variant) = (client.as_ref(), variant.as_ref());
-        let known_client = known.client.as_ref();
-        of_client.map(|client| &client.name) == known_client.map(|client| &client.name)
-            && of_client.map(|client| &client.version) == known_client.map(|client| &client.version)
-            && self.principal() == known.principal.as_ref()
-            && of_variant.map(|variant| &variant.id) == known.variant.as_ref()
-            && of_variant.map(|variant| &variant.reason) == known.reason.as_ref()
-            && of_variant.and_then(|variant| variant.rule.as_ref()) == known.variant_rule.as_ref()
-            && self.0.rule == known.rule
-            && (self.0.era, self.0.transport) == (known.era, known.transport)
-    }
-}
-
-impl From<&RecordedSource<'_>> for CallSource {
-    fn from(recorded: &RecordedSource<'_>) -> Self {
-        let record = recorded.0;
-        let variant = record.variant.as_ref();
-        Self {
-            client: record.client.as_ref().map(|client| WatchedClient {
-                name: client.name.clone(),
-                version: client.version.clone(),
-            }),
-            era: record.era,
-            transport: record.transport,
-            principal: recorded.principal().cloned(),
-            variant: variant.map(|variant| variant.id.clone()),
-            reason: variant.map(|variant| variant.reason.clone()),
-            variant_rule: variant.and_then(|variant| variant.rule.clone()),
-            rule: record.rule.clone(),
-            size: 0,
-        }
-        .sized()
-    }
-}
-
-fn length(text: Option<&Text>) -> usize {
-    text.map_or(0, |text| text.as_str().len())
 }
 
 /// Whether a target of this kind is named by a URI.

@@ -249,8 +249,8 @@ mod tests {
     use super::*;
 
     fn end(call: &ReportedCall) {
-        let record = Record::new(Event::Request, Outcome::Allowed);
-        call.end(EndedCall::new(&record, Instant::now()));
+        let mut record = Record::new(Event::Request, Outcome::Allowed);
+        call.end(EndedCall::new(&mut record, Instant::now()));
     }
 
     /// OP-9

@@ -369,24 +369,28 @@ impl RequestRecord {
         });
         let server = pending.server.take();
         let server = server.filter(|_| pending.is_forwarded);
-        let record = pending.record.record();
-        if let Some(reported) = &self.reported {
-            let audited = self.service.as_ref().zip(record.arguments.as_ref());
-            reported.end(EndedCall {
-                record,
-                ended,
-                server: server.as_ref(),
-                arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
-                error: error.map(|text| shown_error(text, record)),
-                is_unknown_tool: pending.is_unknown_tool && record.outcome == Outcome::Error,
-            });
-        }
+        let record = pending.record.record_mut();
         if (server.is_some() || is_shown(record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), record);
         }
+        let Some(reported) = &self.reported else {
+            return permit
+                .into_iter()
+                .for_each(|permit| permit.submit(std::mem::take(record)));
+        };
+        let audited = self.service.as_ref().zip(record.arguments.as_ref());
+        let arguments = audited.and_then(|(service, it)| service.log.excerpt(it));
         if let Some(permit) = permit {
-            permit.submit(std::mem::take(pending.record.record_mut()));
+            permit.submit(record.clone());
         }
+        reported.end(EndedCall {
+            ended,
+            server,
+            arguments,
+            error: error.map(|text| shown_error(text, record)),
+            is_unknown_tool: pending.is_unknown_tool && record.outcome == Outcome::Error,
+            record,
+        });
     }
 }
 
