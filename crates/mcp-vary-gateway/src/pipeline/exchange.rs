@@ -84,8 +84,9 @@ impl InFlightRequest {
                 .map(ResponseEvent::Message),
             Ok(Message::Request(request)) => self.forward_server_request(request),
             Ok(Message::Answer(answer)) => {
-                self.observation.server_answered(answer.outcome());
-                let mut event = self.answered(answer.outcome());
+                let outcome = answer.outcome();
+                self.observation.server_answered(outcome);
+                let mut event = self.answered(outcome);
                 if let Some(ResponseEvent::Done(reply)) = &mut event {
                     reply.memory = answer.memory().cloned();
                 }
