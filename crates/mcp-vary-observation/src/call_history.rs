@@ -45,7 +45,8 @@ struct Rings {
 /// Calls, the oldest first, and the bytes that they take.
 #[derive(Debug, Default)]
 struct Ring {
-    calls: VecDeque<RecordedCall>,
+    /// Boxed, so that a place is used again and a call is moved once.
+    calls: VecDeque<Box<RecordedCall>>,
     bytes: usize,
 }
 
@@ -125,9 +126,16 @@ impl Rings {
     }
 
     fn all(&self) -> Vec<RecordedCall> {
-        let rings = self.rings.iter();
-        let calls = rings.flat_map(|ring| ring.lock().calls.iter().cloned().collect::<Vec<_>>());
-        calls.collect()
+        let mut all = Vec::new();
+        for ring in &self.rings {
+            all.extend(
+                ring.lock()
+                    .calls
+                    .iter()
+                    .map(|call| RecordedCall::clone(call)),
+            );
+        }
+        all
     }
 }
 
@@ -138,14 +146,22 @@ impl Ring {
         if size > max_bytes {
             return;
         }
+        let mut replaced = None;
         while self.calls.len() >= max_calls || self.bytes + size > max_bytes {
             let Some(oldest) = self.calls.pop_front() else {
                 break;
             };
             self.bytes -= oldest.size;
+            replaced = Some(oldest);
         }
         self.bytes += size;
-        self.calls.push_back(call);
+        self.calls.push_back(match replaced {
+            Some(mut place) => {
+                *place = call;
+                place
+            }
+            None => Box::new(call),
+        });
     }
 }
 

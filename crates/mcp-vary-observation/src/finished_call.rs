@@ -126,7 +126,9 @@ pub(crate) struct RecordedCall {
     client: Option<Arc<ClientInfo>>,
     era: Option<Era>,
     transport: Option<Transport>,
-    variant: Option<VariantChoice>,
+    variant: Option<Text>,
+    reason: Option<Text>,
+    variant_rule: Option<Text>,
     rule: Option<Text>,
     arguments: Option<String>,
     pub(crate) outcome: Outcome,
@@ -146,6 +148,13 @@ impl RecordedCall {
     /// The call with this number, which takes what its record has.
     pub(crate) fn new(id: u64, call: EndedCall<'_>) -> Self {
         let record = call.record;
+        let choice = record.variant.take();
+        let (variant, reason, variant_rule) = match choice {
+            Some(VariantChoice {
+                id, reason, rule, ..
+            }) => (Some(id), Some(reason), rule),
+            None => (None, None, None),
+        };
         let mut recorded = Self {
             id,
             ended: call.ended,
@@ -156,7 +165,9 @@ impl RecordedCall {
             client: record.client.take(),
             era: record.era,
             transport: record.transport,
-            variant: record.variant.take(),
+            variant,
+            reason,
+            variant_rule,
             rule: record.rule.take(),
             arguments: call.arguments,
             outcome: record.outcome,
@@ -175,7 +186,7 @@ impl RecordedCall {
     }
 
     fn measured(&self) -> usize {
-        let (target, variant) = (self.target.as_ref(), self.variant.as_ref());
+        let target = self.target.as_ref();
         let client = self.client.as_ref();
         let names = [
             target.map(|target| &target.name),
@@ -185,8 +196,8 @@ impl RecordedCall {
             client.map(|client| &client.name),
             client.map(|client| &client.version),
             self.principal(),
-            variant.map(|variant| &variant.id),
-            variant.and_then(|variant| variant.rule.as_ref()),
+            self.variant.as_ref(),
+            self.variant_rule.as_ref(),
             self.rule.as_ref(),
         ];
         let names = names.into_iter().flatten().map(|name| name.as_str().len());
@@ -232,17 +243,13 @@ impl RecordedCall {
         let named = target.filter(|target| !is_uri(target.kind));
         CallTarget {
             method: self.method.clone().unwrap_or(Text::from_static("")),
-            target: target.map(|target| match is_uri(target.kind) {
-                true => LongText::new(without_secrets(target.name.as_str())),
-                false => target.name.clone(),
-            }),
+            target: target.map(shown_name),
             server: self.server.as_ref().map(Text::shared),
             upstream_name: named.and_then(|target| target.upstream_name.clone()),
         }
     }
 
     fn source(&self) -> CallSource {
-        let variant = self.variant.as_ref();
         CallSource {
             client: self.client.as_ref().map(|client| WatchedClient {
                 name: client.name.clone(),
@@ -251,11 +258,19 @@ impl RecordedCall {
             era: self.era,
             transport: self.transport,
             principal: self.principal().cloned(),
-            variant: variant.map(|variant| variant.id.clone()),
-            reason: variant.map(|variant| variant.reason.clone()),
-            variant_rule: variant.and_then(|variant| variant.rule.clone()),
+            variant: self.variant.clone(),
+            reason: self.reason.clone(),
+            variant_rule: self.variant_rule.clone(),
             rule: self.rule.clone(),
         }
+    }
+}
+
+fn shown_name(target: &Target) -> LongText {
+    if is_uri(target.kind) {
+        LongText::new(without_secrets(target.name.as_str()))
+    } else {
+        target.name.clone()
     }
 }
 
