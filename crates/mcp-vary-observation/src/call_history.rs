@@ -2,15 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mcp_vary_audit::{Outcome, Record};
+use mcp_vary_audit::Outcome;
 use mcp_vary_base::lock::ScopedLock;
-use tokio::time::Instant;
 
 use crate::failed_calls::FailureCounts;
-use crate::finished_call::{FinishedCall, RecordedCall};
+use crate::finished_call::FinishedCall;
+use crate::recorded_call::{EndedCall, RecordedCall};
 
 /// The last calls of a gateway, with the last errors and the last refused calls. Those are in a list of their own, too: neither 1,000
 /// later calls nor errors push out what was refused, and refused calls push out no errors.
@@ -48,35 +47,6 @@ struct Ring {
     /// Boxed, so that a place is used again and a call is moved once.
     calls: VecDeque<Box<RecordedCall>>,
     bytes: usize,
-}
-
-/// A call that has ended, by its record, of which it takes what the history has.
-pub(crate) struct EndedCall<'a> {
-    pub(crate) record: &'a mut Record,
-    pub(crate) ended: Instant,
-    /// The server that worked on it.
-    pub(crate) server: Option<Arc<str>>,
-    /// What [`FinishedCall`] has of this name.
-    pub(crate) arguments: Option<String>,
-    /// As above.
-    pub(crate) error: Option<String>,
-    /// As above.
-    pub(crate) is_unknown_tool: bool,
-}
-
-#[cfg(test)]
-impl<'a> EndedCall<'a> {
-    /// What its record alone says of it.
-    pub(crate) const fn new(record: &'a mut Record, ended: Instant) -> Self {
-        Self {
-            record,
-            ended,
-            server: None,
-            arguments: None,
-            error: None,
-            is_unknown_tool: false,
-        }
-    }
 }
 
 impl CallHistory {
@@ -175,7 +145,10 @@ const RINGS: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use mcp_vary_audit::{Event, LongText, Target, TargetKind};
+    use std::sync::Arc;
+
+    use mcp_vary_audit::{Event, LongText, Record, Target, TargetKind};
+    use tokio::time::Instant;
 
     use super::*;
 

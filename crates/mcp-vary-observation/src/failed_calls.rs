@@ -145,7 +145,8 @@ mod tests {
     use mcp_vary_audit::{ClientInfo, Event, Record};
 
     use super::*;
-    use crate::call_history::{CallHistory, EndedCall};
+    use crate::call_history::CallHistory;
+    use crate::recorded_call::EndedCall;
 
     fn fail(history: &CallHistory, client: &str, error: &str) {
         let mut record = Record::new(Event::Request, Outcome::Error);

@@ -14,6 +14,7 @@ mod origin;
 mod outcome;
 pub mod participation;
 pub mod people;
+mod recorded_call;
 pub mod refused_credentials;
 pub mod request_feed;
 mod request_line;

@@ -8,9 +8,10 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use crate::call_history::{CallHistory, EndedCall};
+use crate::call_history::CallHistory;
 use crate::failed_calls::FailedCalls;
 use crate::finished_call::{FinishedCall, is_uri};
+use crate::recorded_call::EndedCall;
 use crate::request_line::without_secrets;
 
 /// Sends calls that have ended to watchers, and records the last ones. Lists and other requests are not calls.

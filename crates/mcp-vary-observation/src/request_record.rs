@@ -22,10 +22,10 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
 use crate::audit_service::{AuditService, ClientKey};
-use crate::call_history::EndedCall;
 use crate::origin::{Origin, actor};
 use crate::outcome::{code_of, failure_text, outcome};
 use crate::people::Person;
+use crate::recorded_call::EndedCall;
 use crate::request_feed::{ReportedCall, shown_error};
 use crate::{request_line, subject};
 
