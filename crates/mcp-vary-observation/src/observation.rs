@@ -75,21 +75,21 @@ impl Observation {
     /// When there is no room for its record, and the request must be refused for that reason.
     pub async fn begin(
         observers: &Observers,
-        request: &AuditedRequest<'_>,
+        mut request: AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
         let labels = RequestLabels::new(request.method, revisions_of(request.era));
         let metrics = observers.metrics.as_ref();
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
-            Some(audit) => Some(RequestRecord::begin(audit, request).await?),
+            Some(audit) => Some(RequestRecord::begin(audit, &mut request).await?),
             None => (request.reported.is_some() || request_line::is_enabled())
-                .then(|| RequestRecord::unaudited(request)),
+                .then(|| RequestRecord::unaudited(&mut request)),
         };
         if let Some(person) = &request.person {
             person.begin(request.method);
         }
         let tracer = observers.tracer.as_ref();
-        let span = tracer.and_then(|tracer| spans::begin(tracer, request));
+        let span = tracer.and_then(|tracer| spans::begin(tracer, &request));
         let trace = span.as_ref().and_then(|span| span.trace_id());
         if let Some((record, id)) = record.as_ref().zip(trace) {
             record.set_trace(id);
@@ -102,8 +102,8 @@ impl Observation {
             span,
             is_of_operator: false,
             cost: OnceLock::new(),
-            person: request.person.clone(),
             is_call: is_call(request.method),
+            person: request.person,
             refused: OnceLock::new(),
         })
     }
@@ -116,7 +116,7 @@ impl Observation {
     /// As those of [`begin`](Self::begin).
     pub async fn of_operator(
         observers: &Observers,
-        request: &AuditedRequest<'_>,
+        request: AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
         let recording = Observers {
             metrics: None,
@@ -494,7 +494,7 @@ mod tests {
                 reported: None,
                 person: people.person(&ann, 7),
             };
-            let observation = Observation::begin(&observers, &request).await.unwrap();
+            let observation = Observation::begin(&observers, request).await.unwrap();
             observation.denied_by("access[0]");
             observation.limited_by("rates[0]");
             assert_eq!(people.all()[0].refused, refused, "{method}");

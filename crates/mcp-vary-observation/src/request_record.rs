@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -83,6 +85,7 @@ pub struct RequestRecord {
     reported: Option<ReportedCall>,
     arrived: Instant,
     principal: Option<PrincipalId>,
+    progress: Progress,
     /// `None` after the outcome.
     pending: ScopedLock<Option<Pending>>,
 }
@@ -91,14 +94,32 @@ struct Pending {
     record: PendingRecord,
     /// The server that has the target.
     server: Option<Arc<str>>,
-    /// Whether the request was forwarded to that server.
-    is_forwarded: bool,
-    /// When the server got it.
-    sent_at: Option<Instant>,
     /// Whether the HTTP status was sent before the outcome was known.
     has_status: bool,
     /// Whether the client's list does not have the tool.
     is_unknown_tool: bool,
+}
+
+/// How far a request has come. The task that handles it writes this, without a lock.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Whether the request was forwarded to its server.
+    is_forwarded: AtomicBool,
+    /// After how many nanoseconds the server got it; 0 before that.
+    sent: AtomicU64,
+    /// After how many the server answered.
+    answered: AtomicU64,
+}
+
+impl Progress {
+    /// The time until the server got it, and that until the server answered from then on.
+    fn times(&self) -> (Option<Duration>, Option<Duration>) {
+        let [sent, answered] =
+            [&self.sent, &self.answered].map(|time| time.load(Ordering::Relaxed));
+        let waited = (sent > 0).then(|| Duration::from_nanos(sent));
+        let at_server = (answered > 0).then(|| Duration::from_nanos(answered.saturating_sub(sent)));
+        (waited, at_server.filter(|_| sent > 0))
+    }
 }
 
 // Omits what the request is about.
@@ -106,7 +127,7 @@ mcp_vary_base::debug_by_name!(RequestRecord);
 
 impl RequestRecord {
     /// The record of a request that is not in the audit log.
-    pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
+    pub(crate) fn unaudited(request: &mut AuditedRequest<'_>) -> Arc<Self> {
         Arc::new(Self::new(None, request))
     }
 
@@ -117,14 +138,14 @@ impl RequestRecord {
     /// When the queue of records is full, so that the request must be refused.
     pub(super) async fn begin(
         service: &Arc<AuditService>,
-        request: &AuditedRequest<'_>,
+        request: &mut AuditedRequest<'_>,
     ) -> Result<Arc<Self>, QueueFull> {
         let log = Some((Arc::clone(service), service.reserve().await?));
         Ok(Arc::new(Self::new(log, request)))
     }
 
-    /// The record of a request, which has room in the audit log if there is one.
-    fn new(log: Option<(Arc<AuditService>, Permit)>, request: &AuditedRequest<'_>) -> Self {
+    /// The record of a request, which has room in the audit log if there is one. It takes what it shares with the request.
+    fn new(log: Option<(Arc<AuditService>, Permit)>, request: &mut AuditedRequest<'_>) -> Self {
         let (service, permit) = log.unzip();
         let AuditedRequest {
             origin,
@@ -133,44 +154,50 @@ impl RequestRecord {
             params,
             ..
         } = *request;
-        // The outcome is filled in when it is known.
-        let mut record = Record::new(Event::Request, Outcome::Cancelled);
-        record.actor = match (&request.person, &origin.oauth_client) {
+        let actor = match (&request.person, &origin.oauth_client) {
             (Some(person), None) => person.actor(),
             (_, client) => principal.and_then(|principal| actor(principal, client.as_ref())),
         };
-        record.address = origin.address;
-        record.era = Some(request.era);
-        record.transport = Some(origin.transport);
-        record.method = Some(match METHODS.entry(method) {
+        let method_text = match METHODS.entry(method) {
             known if known == method => Text::from_static(known),
             _ => Text::new(method),
-        });
-        record.target = subject::target(method, params);
-        record.arguments = match service {
+        };
+        let arguments = match service {
             Some(_) => subject::arguments(method, params, request.message),
             None => None,
         };
-        record.bytes_in = Some(request.length as u64);
-        if service.is_some() || request_line::is_enabled() {
-            fill_for_logs(&mut record, request);
-        }
-        record.client.clone_from(&request.client);
+        let has_log = service.is_some() || request_line::is_enabled();
+        let record = Record {
+            actor,
+            client: request.client.take(),
+            address: origin.address,
+            era: Some(request.era),
+            transport: Some(origin.transport),
+            method: Some(method_text),
+            target: subject::target(method, params),
+            arguments,
+            bytes_in: Some(request.length as u64),
+            // The outcome is filled in when it is known.
+            ..Record::new(Event::Request, Outcome::Cancelled)
+        };
         let pending = Pending {
             record: PendingRecord::new(record, permit),
             server: None,
-            is_forwarded: false,
-            sent_at: None,
             has_status: origin.transport == Transport::Stdio,
             is_unknown_tool: false,
         };
-        Self {
+        let this = Self {
             service,
-            reported: request.reported.clone(),
+            reported: request.reported.take(),
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
+            progress: Progress::default(),
             pending: ScopedLock::new(Some(pending)),
+        };
+        if has_log {
+            this.change(|pending| fill_for_logs(pending.record.record_mut(), request));
         }
+        this
     }
 
     fn change(&self, change: impl FnOnce(&mut Pending)) {
@@ -205,19 +232,20 @@ impl RequestRecord {
     }
 
     /// Sets the server that has the target, and its name or URI there.
-    pub fn set_server(&self, server: &Arc<str>, upstream_name: Option<&str>) {
+    pub fn set_server(&self, server: &Arc<str>, upstream_name: Option<&Arc<str>>) {
         self.change(|pending| {
             pending.server = Some(Arc::clone(server));
             if let Some(target) = &mut pending.record.record_mut().target {
                 target.server = Some(Text::shared(server));
-                // It often is the client's own name of the tool, whose text is shared.
-                target.upstream_name = upstream_name.map(|name| {
-                    if target.name.as_str() == name {
-                        target.name.clone()
-                    } else {
-                        LongText::new(name)
-                    }
-                });
+                target.upstream_name = upstream_name.map(LongText::shared);
+                // It often is the client's own name of the tool, whose text then need not stay.
+                if let Some(same) = target
+                    .upstream_name
+                    .as_ref()
+                    .filter(|name| **name == target.name)
+                {
+                    target.name = same.clone();
+                }
             }
         });
     }
@@ -229,23 +257,24 @@ impl RequestRecord {
 
     /// The request is to be forwarded to its server, once that has a connection for it.
     pub fn forwarded(&self) {
-        self.change(|pending| pending.is_forwarded = true);
+        self.progress.is_forwarded.store(true, Ordering::Relaxed);
     }
 
     /// The server has the request.
     pub(super) fn sent(&self, now: Instant) {
-        self.change(|pending| {
-            pending.sent_at = Some(now);
-            pending.record.record_mut().waited = Some(now - self.arrived);
-        });
+        self.progress.sent.store(self.after(now), Ordering::Relaxed);
     }
 
     /// The server answered the request.
     pub(super) fn server_answered(&self) {
-        self.change(|pending| {
-            let took = pending.sent_at.map(|sent| sent.elapsed());
-            pending.record.record_mut().upstream_duration = took;
-        });
+        let after = self.after(Instant::now());
+        self.progress.answered.store(after, Ordering::Relaxed);
+    }
+
+    /// The nanoseconds from the arrival until `now`, at least one.
+    fn after(&self, now: Instant) -> u64 {
+        let nanos = (now - self.arrived).as_nanos();
+        u64::try_from(nanos).unwrap_or(u64::MAX).max(1)
     }
 
     /// The request is recorded in this trace.
@@ -365,10 +394,11 @@ impl RequestRecord {
     ) {
         let permit = pending.record.finish(outcome, |record| {
             record.duration = Some(ended - self.arrived);
+            (record.waited, record.upstream_duration) = self.progress.times();
             fill(record);
         });
         let server = pending.server.take();
-        let server = server.filter(|_| pending.is_forwarded);
+        let server = server.filter(|_| self.progress.is_forwarded.load(Ordering::Relaxed));
         let record = pending.record.record_mut();
         if (server.is_some() || is_shown(record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), record);
@@ -467,7 +497,7 @@ mod tests {
         let log = AuditLog::start(&config, Box::new(sink)).unwrap();
         let service = Arc::new(AuditService::new(log));
         let params = Params::read(Some(r#"{"name":"push"}"#)).unwrap();
-        let request = AuditedRequest {
+        let mut request = AuditedRequest {
             origin: &Origin::default(),
             principal: None,
             era: Era::Modern,
@@ -481,7 +511,7 @@ mod tests {
             reported: None,
             person: None,
         };
-        happens(RequestRecord::begin(&service, &request).await.unwrap());
+        happens(RequestRecord::begin(&service, &mut request).await.unwrap());
         service.close().await;
         let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

@@ -31,7 +31,7 @@ pub struct Request {
     /// The JSON text of `params._meta.progressToken`, unique on this connection.
     pub progress_token: Option<String>,
     /// The value of the `Mcp-Name` header, not yet encoded; sent to modern HTTP servers only.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     /// `Mcp-Param-*` headers (see [`header_value`](mcp_vary_wire::headers::header_value)), sent to modern HTTP servers only.
     pub param_headers: Vec<(HeaderName, HeaderValue)>,
     /// The headers with the context of its trace, sent to HTTP servers only.
@@ -95,7 +95,7 @@ impl Request {
 
     /// The same request about this tool, prompt or resource.
     #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+    pub fn with_name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
     }

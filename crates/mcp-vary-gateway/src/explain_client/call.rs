@@ -127,7 +127,7 @@ impl CallAsClient {
             reported: observers.feed.begin(request.method),
             person: None,
         };
-        let begun = Observation::of_operator(observers, &audited).await;
+        let begun = Observation::of_operator(observers, audited).await;
         let mut client = self.client;
         let observation = begun.map_err(|full| full.to_string())?;
         Arc::make_mut(&mut client).observation = observation;

@@ -163,7 +163,7 @@ impl<'a> Inbound<'a, '_> {
             reported: observers.feed.begin(request.method),
             person: principal.and_then(|principal| services.people.person(principal, now())),
         };
-        let begun = Observation::begin(observers, &audited).await;
+        let begun = Observation::begin(observers, audited).await;
         begun.map_err(|full| {
             let failure = RpcError::internal(full.to_string());
             Outcome::Refused(Reply {

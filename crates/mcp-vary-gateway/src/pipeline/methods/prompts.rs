@@ -1,6 +1,7 @@
 //! `prompts/get`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::response::RpcError;
@@ -28,7 +29,7 @@ pub(crate) async fn get(context: &mut RequestContext<'_>) -> Result<Dispatch, Rp
     policy::check_access(scope, ListKind::Prompts, item_ref, Some(&arguments))?;
     policy::count_read(scope, item_ref.server).await?;
     let forwarding = ForwardRequest {
-        name: Some(item_ref.upstream_name.to_string()),
+        name: Some(Arc::clone(&item_ref.upstream_name)),
         plan: ResponsePlan {
             origin: Some(item_ref.link_source(ListKind::Prompts)),
             names: prompt.name_rewriter.clone(),

@@ -52,7 +52,7 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
         let upstream_uri = json::string(&located.upstream_uri);
         context.request.params.members.set("uri", upstream_uri);
     }
-    let name = Some(located.upstream_uri);
+    let name = Some(located.upstream_uri.into());
     forward(context, ForwardRequest { name, ..forwarding }).await
 }
 

@@ -38,7 +38,7 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
         return answer_proxied_task(context, &found).await;
     }
     let forwarding = ForwardRequest {
-        name: Some(found.task.id.clone()),
+        name: Some(found.task.id.as_str().into()),
         ..found.forwarding(scope, found.codec(scope))
     };
     let upstream_id = json::string(&found.task.id);

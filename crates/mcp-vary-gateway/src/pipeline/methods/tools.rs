@@ -179,7 +179,7 @@ fn plan_call(
     let server = tool.item_ref.server;
     let headers = tool.upstream_headers.iter();
     ForwardRequest {
-        name: Some((*tool.item_ref.upstream_name).to_owned()),
+        name: Some(Arc::clone(&tool.item_ref.upstream_name)),
         headers: headers
             .filter_map(|header| header.to_header(arguments))
             .collect(),

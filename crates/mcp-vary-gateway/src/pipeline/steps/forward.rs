@@ -37,7 +37,7 @@ pub(crate) struct ForwardRequest {
     pub(crate) view: ViewIndex,
     pub(crate) server: ServerIndex,
     /// The value of the header `Mcp-Name`.
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<Arc<str>>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether it may be sent again when the server is lost.
     pub(crate) is_retryable: bool,
@@ -70,7 +70,7 @@ pub(crate) async fn forward(
     let record = scope.client.observation.record();
     if let Some(record) = record {
         let server = scope.server_name(forwarding.server);
-        record.set_server(&server, forwarding.name.as_deref());
+        record.set_server(&server, forwarding.name.as_ref());
     }
     forwarding.plan.log_level = log_level(&scope)?;
     forwarding.plan.progress = progress_tokens(&scope)?;

@@ -56,7 +56,7 @@ impl FoundTask {
         let dialects = dialects_of(context, &opened, dialects)?;
         if let Some(record) = context.client.observation.record() {
             let server = context.server_name(opened.server);
-            record.set_server(&server, Some(&opened.task.id));
+            record.set_server(&server, Some(&opened.task.id.as_str().into()));
         }
         Ok(Self {
             dialects,
