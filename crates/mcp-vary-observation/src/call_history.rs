@@ -70,7 +70,7 @@ impl CallHistory {
         let mut ring = self.calls.ring(id).lock();
         ring.push(recorded, MOST_CALLS / RINGS, MOST_CALL_BYTES / RINGS);
         drop(ring);
-        finished.filter(|_| is_watched)
+        if is_watched { finished } else { None }
     }
 
     /// The calls that stayed, the latest first.

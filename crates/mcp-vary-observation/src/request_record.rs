@@ -117,8 +117,9 @@ impl Progress {
         let [sent, answered] =
             [&self.sent, &self.answered].map(|time| time.load(Ordering::Relaxed));
         let waited = (sent > 0).then(|| Duration::from_nanos(sent));
-        let at_server = (answered > 0).then(|| Duration::from_nanos(answered.saturating_sub(sent)));
-        (waited, at_server.filter(|_| sent > 0))
+        let is_known = sent > 0 && answered > 0;
+        let at_server = is_known.then(|| Duration::from_nanos(answered.saturating_sub(sent)));
+        (waited, at_server)
     }
 }
 
