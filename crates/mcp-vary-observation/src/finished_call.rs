@@ -1,4 +1,4 @@
-//! A call that has ended, as watchers and the history get it.
+//! A call that has ended, as watchers and the page get it.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

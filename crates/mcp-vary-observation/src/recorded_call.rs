@@ -87,7 +87,7 @@ impl RecordedCall {
             id,
             ended: call.ended,
             method: record.method.take(),
-            target: record.target.take(),
+            target: record.target.take().map(shown_target),
             server: call.server,
             actor: record.actor.take(),
             client: record.client.take(),
@@ -150,7 +150,7 @@ impl RecordedCall {
         FinishedCall {
             id: self.id,
             ended: self.ended,
-            target: Arc::new(self.shown_target()),
+            target: Arc::new(self.called()),
             source: Arc::new(self.source()),
             arguments: self.arguments.clone(),
             outcome: self.outcome,
@@ -165,15 +165,13 @@ impl RecordedCall {
         }
     }
 
-    /// What is called; a URI without what may be a secret.
-    fn shown_target(&self) -> CallTarget {
+    fn called(&self) -> CallTarget {
         let target = self.target.as_ref();
-        let named = target.filter(|target| !is_uri(target.kind));
         CallTarget {
             method: self.method.clone().unwrap_or(Text::from_static("")),
-            target: target.map(shown_name),
+            target: target.map(|target| target.name.clone()),
             server: self.server.as_ref().map(Text::shared),
-            upstream_name: named.and_then(|target| target.upstream_name.clone()),
+            upstream_name: target.and_then(|target| target.upstream_name.clone()),
         }
     }
 
@@ -194,10 +192,14 @@ impl RecordedCall {
     }
 }
 
-fn shown_name(target: &Target) -> LongText {
-    if is_uri(target.kind) {
-        LongText::new(without_secrets(target.name.as_str()))
-    } else {
-        target.name.clone()
+/// What is called; a URI without what may be a secret.
+fn shown_target(target: Target) -> Target {
+    if !is_uri(target.kind) {
+        return target;
+    }
+    Target {
+        name: LongText::new(without_secrets(target.name.as_str())),
+        upstream_name: None,
+        ..target
     }
 }
