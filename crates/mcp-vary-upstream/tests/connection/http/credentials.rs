@@ -18,6 +18,8 @@ struct Tokens {
     is_final: bool,
     /// There is no value at all.
     is_empty: bool,
+    /// Nobody is logged in before the first refusal.
+    is_late: bool,
 }
 
 impl CredentialSource for Tokens {
@@ -34,6 +36,10 @@ impl CredentialSource for Tokens {
                 Ok(Some(value.parse().unwrap()))
             }
         })
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_late && self.refusals.lock().unwrap().is_empty()
     }
 
     fn refused<'a>(
@@ -140,6 +146,28 @@ async fn a_refused_request_is_sent_once_more_with_another_value() {
         .unwrap();
     result(&upstream, "x").await.unwrap();
     assert_eq!(tokens.refusals.lock().unwrap().len(), 1);
+}
+
+/// Without a login a request is sent at once; one that came since then is used when the server asks for it.
+#[tokio::test]
+async fn a_request_that_was_sent_without_a_login_is_sent_once_more_with_it() {
+    let late = Tokens {
+        is_late: true,
+        ..Tokens::default()
+    };
+    let (peer, tokens) = (server_from(0, Some("tools/call")).await, Arc::new(late));
+    let upstream = UpstreamConnection::connect(config_with(&peer, &tokens))
+        .await
+        .unwrap();
+    result(&upstream, "x").await.unwrap();
+    let sent = peer.of("tools/call");
+    let sent: Vec<_> = sent
+        .iter()
+        .map(|seen| seen.header("authorization"))
+        .collect();
+    assert_eq!(sent, [None, Some("Bearer SECRET-TOKEN-0")]);
+    let refusals = tokens.refusals.lock().unwrap().clone();
+    assert_eq!(refusals, [(StatusCode::UNAUTHORIZED, 1)]);
 }
 
 /// A call to which the server always gives this reply is sent `count` times, and fails with `parts`.
