@@ -446,6 +446,8 @@ impl Drop for InFlightGuard {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::task::Wake;
+
     use super::*;
 
     pub(crate) fn unnamed() -> Arc<Session> {
@@ -478,6 +480,31 @@ pub(super) mod tests {
         session.cancel("1");
         session.cancel("3");
         assert!(is_cancelled(&three) && !is_cancelled(&two));
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_task_that_waited_last_is_woken_when_its_request_is_cancelled() {
+        let session = unnamed();
+        let [one, two] = ["1", "2"].map(|id| session.begin(id, 9).unwrap());
+        let tasks = [(); 3].map(|()| Arc::<Woken>::default());
+        // A request moves from one task to another.
+        for (task, guard) in tasks.iter().zip([&one, &one, &two]) {
+            let waker = Waker::from(Arc::clone(task));
+            let polled = session.poll_cancelled(&guard.id, &Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        session.cancel("1");
+        let woken = tasks.map(|task| task.0.load(Ordering::Relaxed));
+        assert_eq!(woken, [false, true, false]);
     }
 
     #[test]
